@@ -1,7 +1,6 @@
 //! Controllers: a function that brings each object, and what belongs to it, into the wanted state.
 //!
-//! The controller itself knows no Kubernetes; owners by their references ([`Owns`]) and the answers of the
-//! API server as own writes ([`OwnWrites`]) do. [`ControllerBuilder`] has all settings.
+//! Owners come from references ([`Owns`]), own writes from the answers of the API server ([`OwnWrites`]).
 //!
 //! ```
 //! use actix_informer::controller::{Controller, Outcome, ReconcileError, Request, predicates};

@@ -1,7 +1,7 @@
 //! One error for a whole program: what any step of a setup can fail with.
 //!
-//! The error of each step has more details and converts into this one, so `?` works in a function with
-//! several steps. Its text and its causes are those of the wrapped error.
+//! The error of each step has more details and converts into this one, so `?` works across steps. Text and causes are those of
+//! the wrapped error.
 
 use informer_actors::informer::WaitForError;
 use informer_actors::informer::{

@@ -1,11 +1,8 @@
 //! Informers that the parts of a program share: equal requests get one informer.
 //!
-//! A request is a description ([`ResourceSource`]), and its [`InformerKey`] decides.
-//! 1. Requests with equal keys get one informer while it runs and a handle of it is held.
-//! 2. No request is sent before [`InformerFactory::start`], so that every part can subscribe before the first
-//!    event.
-//! 3. The factory keeps no informer running: the drop of the last handle stops it, and the next request makes
-//!    a new one.
+//! 1. [`InformerKey`] decides what is equal. Requests with equal keys get one informer while it runs and a handle is held.
+//! 2. No request is sent before [`InformerFactory::start`], so that every part can subscribe before the first event.
+//! 3. The drop of the last handle stops an informer; the next request makes a new one.
 //! 4. Requests of one key that differ elsewhere (list settings, size limit, name) are an error.
 
 mod builder;

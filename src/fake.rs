@@ -1,8 +1,7 @@
-//! What unit tests of operators need: objects of plain bodies, events, and caches without a server or a
-//! runtime.
+//! For unit tests of operators: objects of plain bodies, events, and caches without a server, a runtime or an async executor.
 //!
-//! They need no async executor. Events are made by [`Notify::added`](crate::subscription::Notify::added),
-//! `updated`, `deleted` and `missed`. For a whole operator on simulated time use the feature `testing`.
+//! [`Notify::added`](crate::subscription::Notify::added), `updated`, `deleted` and `missed` make events. For a whole operator on
+//! simulated time use the feature `testing`.
 //!
 //! ```
 //! use actix_informer::fake;
@@ -51,7 +50,6 @@ mod bodies {
 
     use crate::object::{BodyError, meta_of};
 
-    /// For bodies without a version.
     static NEXT: AtomicU64 = AtomicU64::new(1);
 
     /// The object that this body is. As [`from_body`](crate::object::from_body), but a body without

@@ -1,6 +1,5 @@
-//! Guides; and for those who come from client-go or kube-rs, what replaces their types and functions here.
-//! Each row of the tables of [`from_client_go`] and [`from_kube_rs`] links to an example that the tests of
-//! this crate compile.
+//! Guides, and what replaces the types and functions of client-go and kube-rs. Each row of the tables of [`from_client_go`] and
+//! [`from_kube_rs`] links to an example that the tests compile.
 
 #[doc = include_str!("guide/start.md")]
 pub mod start {}

@@ -1,7 +1,4 @@
-//! Informers: the handle, its builder, and what they tell.
-//!
-//! All of it also serves sources that are not Kubernetes. A description returns the builder of an informer,
-//! which is started by `start`.
+//! Informers: the handle, its builder, and what they tell. Also for sources that are not Kubernetes.
 
 pub use informer_actors::informer::{
     AddIndexError, AddSourceError, AnyInformer, Body, ClusterWide, DrainReport, HandOverError, Informer,

@@ -1,8 +1,8 @@
 //! A subscription as the stream that kube-rs's runtime reads: `watcher::Event`s.
 //!
-//! The order is `Init`, an `InitApply` for each initial object, `InitDone` once, then `Apply` and `Delete`. A
-//! later list, a restart or a rewind brings differences, and no second `Init`. A `Delete` is held back until
-//! `InitDone`: before that kube-rs's store would forget it.
+//! The order is `Init`, an `InitApply` for each initial object, one `InitDone`, then `Apply` and `Delete`. A later list, a
+//! restart or a rewind brings differences, no second `Init`. A `Delete` waits for `InitDone`: before that kube-rs's store would
+//! forget it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 #[must_use = "a stream does nothing until it is polled"]
 pub struct KubeEvents<S: Send + Sync + 'static, K = S> {
     events: MarkedEvents<S>,
-    /// Of an object, or of one that was deleted. `None` if it does not decode: then it is left out.
+    /// The flag: the object was deleted. `None` if it does not decode: then it is left out.
     to_kube: fn(&S, bool) -> Option<K>,
     waiting: VecDeque<Event<K>>,
     initial: Initial<K>,
@@ -27,7 +27,7 @@ pub struct KubeEvents<S: Send + Sync + 'static, K = S> {
 
 enum Initial<K> {
     NotBegun,
-    /// With the bodies of what was deleted during it.
+    /// With the bodies of what was deleted meanwhile.
     UnderWay(BTreeMap<ObjectKey, K>),
     Done,
 }

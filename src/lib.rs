@@ -1,13 +1,12 @@
 //! Kubernetes informers as supervised actix actors.
 //!
-//! An informer keeps a local copy of one kind of object, delivers every change to its subscribers, and goes
-//! on until it is stopped. Reflector, DeltaFifo, Indexer, Processor and Listeners are actors, which a Supervisor
-//! restarts when they fail. The `client` feature adds Kubernetes as a source of objects.
+//! An informer keeps a local copy of one kind of object and delivers every change to its subscribers until it is stopped.
+//! Reflector, DeltaFifo, Indexer, Processor and Listeners are actors; a Supervisor restarts those that fail. The `client` feature
+//! adds Kubernetes as a source.
 //!
-//! A [`client::Client`] describes a resource ([`client::ResourceSource`]: namespaces, selectors, what is
-//! kept, settings), the description returns the builder of an informer, and the builder is started. A source
-//! that is not Kubernetes implements [`source::ListWatch`] and begins with [`informer::Informer::builder`].
-//! All errors convert into [`Error`].
+//! A [`client::Client`] describes a resource ([`client::ResourceSource`]); the description returns the builder of an informer. A
+//! source that is not Kubernetes implements [`source::ListWatch`] and begins with [`informer::Informer::builder`]. All errors
+//! convert into [`Error`].
 //!
 //! ```
 //! use actix_informer::prelude::*;
@@ -48,11 +47,10 @@
 //!
 //! # Logs
 //!
-//! Everything is logged with `tracing` under the target `actix_informer`. The parts have their own targets
-//! below it: `informer` (lists, watches, sources, subscriptions, restarts), `controller` (with a span
-//! `reconcile`), `work_queue`, `leader_election`, `operator`, `events`, `client` (with a span `request`),
-//! `runtime` (threads), `probes`, `testing` and `informerd`. The filter `info,actix_informer::client=debug`
-//! adds each request.
+//! Everything is logged with `tracing` under the target `actix_informer`. The parts have targets below it: `informer` (lists,
+//! watches, sources, subscriptions, restarts), `controller` (with a span `reconcile`), `work_queue`, `leader_election`,
+//! `operator`, `events`, `client` (with a span `request`), `runtime` (threads), `probes`, `testing` and `informerd`. The filter
+//! `info,actix_informer::client=debug` adds each request.
 //!
 //! The README has a complete program, `ARCHITECTURE.md` the design.
 
@@ -91,7 +89,7 @@ pub mod subscription;
 pub mod testing;
 pub mod work_queue;
 
-/// Compiles the examples of the README.
+/// Compiles the README's examples.
 #[cfg(all(doctest, feature = "client", feature = "testing"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,23 +1,20 @@
 //! Metrics of a runtime for Prometheus, with the feature `metrics`.
 //!
-//! [`Metrics`] is one collector for everything on a [`Runtime`]: informers, subscriptions, work queues,
-//! controllers, elections, event recorders and clients. A program registers it in a registry of its own, or
-//! serves it at `/metrics` beside its probes.
+//! [`Metrics`] is one collector for everything on a [`Runtime`]. A program registers it in its own registry, or serves it at
+//! `/metrics` beside its probes.
 //!
-//! 1. What client-go and controller-runtime measure has their names, types and labels (`workqueue_*`,
-//!    `controller_runtime_*`, `rest_client_*`, `leader_election_*`, `informer_queued_items` and the like), so
-//!    that their dashboards work. `src/metrics/names.txt` lists all names;
-//!    `src/metrics/upstream.txt` lists those of the two, and why some have no meaning here. No name changes
-//!    within a major version.
-//! 2. A series ends with what it describes. A counter never goes back while its series lasts: what removed
-//!    sources and ended clients had counted stays in the sums.
-//! 3. Labels are bounded. The sources of an informer share one series; 100 subscriptions of an informer have
-//!    series of their own, and those of one name share theirs; 1,000 rows of requests.
-//! 4. A scrape copies figures under short locks, on the thread that asks. No actor takes part, so it works
-//!    when a thread is blocked.
+//! 1. What client-go and controller-runtime measure has their names, types and labels (`workqueue_*`, `controller_runtime_*`,
+//!    `rest_client_*`, `leader_election_*`, `informer_queued_items`), so that their dashboards work. `src/metrics/names.txt`
+//!    lists all names; `src/metrics/upstream.txt` lists theirs, and why some have no meaning here. No name changes within a major
+//!    version.
+//! 2. A series ends with what it describes. A counter never goes back while its series lasts: the counts of removed sources and
+//!    ended clients stay in the sums.
+//! 3. Labels are bounded: the sources of an informer share one series, 100 subscriptions of an informer have their own, there are
+//!    1,000 rows of requests.
+//! 4. A scrape copies figures under short locks, on the thread that asks: it works when other threads are blocked.
 //!
-//! Histograms of times have the steps 1, 2 and 5 from 10 us to 60 s; those of work queues also have all
-//! bounds of client-go and controller-runtime.
+//! Histograms of times have the steps 1, 2 and 5 from 10 us to 60 s; those of work queues also have all bounds of client-go and
+//! controller-runtime.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -123,7 +120,7 @@ impl fmt::Debug for Metrics {
     }
 }
 
-/// OpenMetrics if the header `Accept` asks for it, or else the older form.
+/// OpenMetrics if the header `Accept` asks for it, else the older form.
 #[cfg(feature = "probes")]
 pub(crate) fn text_of(
     registry: &Registry,

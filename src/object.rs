@@ -1,4 +1,4 @@
-//! Objects in a cache: what they are called, which state of them is held, and all of them together.
+//! Objects in a cache: keys, versions, snapshots.
 
 pub use informer_core::meta::{
     ClusterName, KeyText, Meta, Object, ObjectKey, ParseClusterError, ParseKeyError, ParseVersionError,

@@ -1,7 +1,6 @@
 //! An operator: probes, caches, controllers and an election start in order, stop in reverse, and fail alone.
 //!
-//! A part is anything that implements [`Part`]; [`task`] makes one of a function, [`controller`] of one that
-//! starts a controller. Informers, factories, elections, recorders and probes are parts.
+//! A part implements [`Part`]; [`task`] makes one of a function, [`controller`] of one that starts a controller.
 //!
 //! | phase | parts | starts | stops |
 //! |---|---|---|---|
@@ -46,8 +45,7 @@
 //! # fn main() {}
 //! ```
 //!
-//! With `#[actix::main]` parts may send to the program's own actors, whose system they run on. The same
-//! without probes:
+//! With `#[actix::main]` parts run on the program's system and may send to its actors. Without probes:
 //!
 //! ```no_run
 //! use actix_informer::operator::{Operator, PartContext, task};

@@ -1,14 +1,13 @@
-//! A page that shows what runs on a runtime, with the feature `page`: what is wrong first, then the actors at
-//! work, and the path of an object.
+//! A page that shows what runs on a runtime, with the feature `page`: problems first, then the actors, and the path of an object.
 //!
-//! [`ProbeSocket::page`](crate::probes::ProbeSocket::page) serves it. A program with a server of its own
-//! answers with [`Page::answer`], behind its own access rules.
+//! [`ProbeSocket::page`](crate::probes::ProbeSocket::page) serves it. A program with a server of its own answers with
+//! [`Page::answer`], behind its own access rules.
 //!
-//! 1. The page is one file of text, with no resource from elsewhere.
-//! 2. It names objects, kinds, sources, errors of servers and texts of panics. Of the body of an object it shows the
-//!    fields that have changed since the object is followed; of a Secret it shows no value.
-//! 3. `ProbeSocket` serves it to clients on this machine alone, under names of this machine: no web page that
-//!    a browser has open can read it.
+//! 1. The page is one text file, with no resource from elsewhere.
+//! 2. It names objects, kinds, sources, errors of servers and texts of panics. Of an object's body it shows the fields that have
+//!    changed since the object is followed; of a Secret no value.
+//! 3. `ProbeSocket` serves it only to clients on this machine, under names of this machine: no other web page in a browser can
+//!    read it.
 //! 4. An answer copies figures under short locks; a search looks at no more than 50,000 keys.
 
 use std::fmt;
@@ -30,7 +29,7 @@ mod state;
 mod tests;
 
 const HTML: &str = include_str!("page/index.html");
-/// Of one answer.
+/// In one answer.
 const MOST_OBJECTS: usize = 200;
 
 /// The page of one runtime. It does not keep the runtime alive.
@@ -93,7 +92,6 @@ impl Page {
         (path == "/path").then(|| answered(&self.path(&Query::of(query), true)))
     }
 
-    /// What the page shows, anew at each call.
     pub(crate) fn state(&self) -> Value {
         match self.runtime.upgrade() {
             Some(runtime) => state::of(&runtime.report(), &runtime.memory(), &self.title),
@@ -101,7 +99,7 @@ impl Page {
         }
     }
 
-    /// Keys of the objects of an informer, those behind `behind` that contain `text`.
+    /// At most [`MOST_OBJECTS`] keys, those behind `behind` that contain `text`.
     fn objects(&self, query: &Query) -> Value {
         let Some(runtime) = self.runtime.upgrade() else { return json!({ "objects": [] }) };
         let behind = query.get("behind").map(key_of);
@@ -185,12 +183,12 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// `namespace/name` or `name`, as keys are shown; with a cluster, `cluster|namespace/name`.
+/// `namespace/name` or `name`; with a cluster, `cluster|namespace/name`.
 fn key_of(text: &str) -> ObjectKey {
     text.parse().unwrap_or_else(|_| ObjectKey::cluster(text))
 }
 
-/// The parameters of a query, decoded.
+/// Decoded.
 struct Query(Vec<(String, String)>);
 
 impl Query {

@@ -1,8 +1,7 @@
-//! The path of one object, from the socket to the reconcile and back: which place it passed when.
+//! The path of one object, from the socket to the reconcile and back: when it passed which place.
 //!
-//! [`Runtime::paths`](crate::runtime::Runtime::paths) is asked for it. A change leaves marks if it is sampled,
-//! or if its key is followed; in a simulation every change does. An informer keeps the marks of its
-//! newest 1,024 changes, a controller its newest 4,096.
+//! [`Runtime::paths`](crate::runtime::Runtime::paths) returns it. A change leaves marks if it is sampled or its key is followed;
+//! in a simulation always. An informer keeps the marks of its newest 1,024 changes, a controller its newest 4,096.
 //!
 //! | hop | passed when |
 //! |---|---|
@@ -12,14 +11,12 @@
 //! | key added, key taken, reconciled | in the queue of a controller; with a worker; its function has returned |
 //! | written, seen | a reconcile has written an object; its key is free again, since the caches have shown that |
 //!
-//! [`chrome_trace`] is a file that Perfetto opens; [`SpanExporter`] sends spans to a collector of
-//! OpenTelemetry, where one trace shows who caused what, over controllers, through own writes. The `tracing` spans
-//! `change` and `reconcile` show the same to a subscriber of the program: a reconcile is within the change that
-//! added its key, and a change that a reconcile wrote is within the change that led to it.
+//! [`chrome_trace`] is a file that Perfetto opens; [`SpanExporter`] sends spans to a collector of OpenTelemetry, where one trace
+//! shows who caused what, over controllers, through own writes. The `tracing` spans `change` and `reconcile` show the same: a
+//! reconcile is within the change that added its key, a change within the change whose reconcile wrote it.
 //!
-//! [`Paths::states`] are the states of a key that is followed, which the page compares.
-//!
-//! The objects of a list have no mark before delivered, except those of followed keys.
+//! [`Paths::states`] are the states of a followed key. The objects of a list have no mark before delivered, except those of
+//! followed keys.
 //!
 //! ```
 //! use actix_informer::path::chrome_trace;
@@ -84,7 +81,7 @@ pub fn chrome_trace(path: &Path) -> String {
     json!({ "traceEvents": events, "displayTimeUnit": "ms" }).to_string()
 }
 
-/// The hops of a key in a queue are one row, whatever the versions of the objects are.
+/// These hops of a key are one row, whatever the versions of the objects are.
 fn is_of_queue(hop: Hop) -> bool {
     matches!(hop, Hop::KeyAdded | Hop::KeyTaken | Hop::Reconciled | Hop::Seen)
 }

@@ -1,6 +1,5 @@
-//! The names that most programs with an informer use, under one import.
-//!
-//! `actix_informer::Error` is not among them: programs have an `Error` of their own.
+//! The names that most programs with an informer use. `actix_informer::Error` is not among them: programs have an `Error` of
+//! their own.
 
 pub use crate::controller::{Controller, Outcome, ReconcileError, Request};
 pub use crate::informer::{

@@ -1,8 +1,8 @@
 //! Escapes text for a terminal or a log.
 //!
-//! Names, reasons and messages come from anybody who may create objects or answer requests: a line end would
-//! forge a line, an escape sequence would control the terminal, and a bidi control would show another text.
-//! The result has none of them. Backslashes are not doubled: it is for people, not for a parser.
+//! Names, reasons and messages come from anybody who may create objects or answer requests: a line end would forge a line, an
+//! escape sequence control the terminal, a bidi control show another text. Backslashes are not doubled: the result is for people,
+//! not for a parser.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -49,12 +49,10 @@ pub fn printable_json(document: String) -> String {
     escaped
 }
 
-/// Whether a terminal does not just display this character.
 fn is_control(character: char) -> bool {
     character.is_control()
         || matches!(character,
-            // Soft hyphen, zero-width characters, marks, separators, embeddings, isolates, byte order mark,
-            // tags.
+            // Soft hyphen, zero-width characters, marks, separators, embeddings, isolates, byte order mark, tags.
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }

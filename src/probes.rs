@@ -1,15 +1,13 @@
-//! Serves the probes of a kubelet over HTTP: `/livez` (also `/healthz`) and `/readyz`; and `/metrics`, with the
-//! feature of that name.
+//! Serves the probes of a kubelet over HTTP: `/livez` (also `/healthz`) and `/readyz`; with the feature `metrics` also
+//! `/metrics`.
 //!
-//! A [`Probed`] (a [`Runtime`](crate::runtime::Runtime), an operator, or a program's own state) says whether
-//! a restart of the process would help, and whether it can do its work.
-//! 1. An answer is one word. Reasons and the state of each informer quote servers and name kinds: they are
-//!    returned only with `?verbose`, and only to clients on this machine.
-//! 2. Open connections cannot block the probes: a request must be sent within seconds, a connection serves
-//!    one request, and a peer with too many connections loses its oldest one.
-//! 3. The probes have their own thread: they also answer while everything else is blocked.
-//!
-//! Effects: one thread, at most 64 connections.
+//! A [`Probed`] (a [`Runtime`](crate::runtime::Runtime), an operator, or a program's own state) says whether a restart of the
+//! process would help, and whether it can do its work.
+//! 1. An answer is one word. Reasons and states quote servers and name kinds: they are returned only with `?verbose`, and only to
+//!    clients on this machine.
+//! 2. Open connections cannot block the probes: a request must be sent within seconds, a connection serves one request, a peer
+//!    with too many connections loses its oldest one, and there are at most 64.
+//! 3. The probes have their own thread: they answer while everything else is blocked.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -30,7 +28,7 @@ mod connections;
 mod extras;
 mod reasons;
 
-/// For the head of a request: a kubelet sends it at once, and waits one second by default.
+/// For the head of a request: a kubelet sends it at once, and waits 1 s by default.
 const HEAD_DEADLINE: Duration = Duration::from_secs(2);
 const CONNECTION_DEADLINE: Duration = Duration::from_secs(5);
 /// After a failed accept: the system has no file descriptors left.
@@ -90,23 +88,23 @@ pub struct ProbesError {
 /// # Ok(()) }
 /// ```
 pub struct ProbeSocket {
-    /// None after the end of an operator of which it was a part.
+    /// `None` after the end of the operator of which it was a part.
     listener: Mutex<Option<TcpListener>>,
     address: SocketAddr,
     extras: Extras,
 }
 
-/// What is served beside the probes.
+/// Served beside the probes.
 #[derive(Clone, Default)]
 struct Extras {
     metrics: Option<Written>,
     page: Option<Shown>,
 }
 
-/// The answer of the page to this path and query, of a POST if that is true: its content type and its body.
+/// The page's answer to this path and query (`true`: of a POST): content type and body.
 type Shown = Arc<dyn Fn(&str, bool) -> Option<(&'static str, String)> + Send + Sync>;
 
-/// Writes the metrics in the form that the header `Accept` asks for. Returns its content type and the text.
+/// The metrics in the form that the header `Accept` asks for: content type and text.
 type Written = Arc<dyn Fn(Option<&str>) -> Result<(&'static str, String), std::fmt::Error> + Send + Sync>;
 
 informer_core::debug_as!(ProbeSocket, self, address = self.address);
@@ -185,7 +183,7 @@ impl ProbeSocket {
         Ok(Self { listener, address: self.address, extras })
     }
 
-    /// The address is free when every other handle is closed, too.
+    /// The address is free when all other handles are closed, too.
     pub(crate) fn close(&self) {
         drop(self.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
@@ -236,7 +234,6 @@ impl Probes {
 }
 
 impl Probes {
-    /// Waits until the socket and every connection are closed.
     pub(crate) async fn end(self) {
         let Self { stop, over, .. } = self;
         drop(stop);

@@ -1,7 +1,7 @@
 //! The signals that ask a process to end.
 //!
-//! Only [`stop_signal`] installs signal handlers. It returns the first SIGINT or SIGTERM to the caller, who
-//! ends what it has begun; a second one ends the process at once, as a person at a terminal expects.
+//! Only [`stop_signal`] installs signal handlers. It returns the first SIGINT or SIGTERM to the caller; a second one ends the
+//! process at once, as a person at a terminal expects.
 
 /// After a second signal.
 const EXIT_ON_SECOND_SIGNAL: i32 = 130;
@@ -54,7 +54,7 @@ pub fn stop_signal() -> std::io::Result<impl Future<Output = Signal> + Send> {
 #[cfg(not(unix))]
 pub fn stop_signal() -> std::io::Result<impl Future<Output = Signal> + Send> {
     Ok(async {
-        // An error: there is no console, so no signal comes.
+        // An error: no console, so no signal comes.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

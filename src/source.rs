@@ -1,5 +1,4 @@
-//! Where objects come from: the trait of a source, its requests and answers, and the settings of its
-//! reflector.
+//! Where objects come from: the trait of a source, its requests and answers, the settings of its reflector.
 //!
 //! The example `custom_source` follows something that is not Kubernetes.
 

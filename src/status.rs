@@ -1,4 +1,4 @@
-//! How an informer, its sources and its runtime are doing.
+//! The state of an informer, its sources and its runtime.
 
 pub use informer_actors::status::{
     DataCounters, FieldBytes, InformerMemory, InformerReport, InformerStatus, LastRestart, MemoryReport,

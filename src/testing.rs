@@ -1,12 +1,10 @@
-//! What tests of operators need: simulated worlds, simulated runtimes, scripted sources, fault hooks.
+//! For tests of operators: simulated worlds and runtimes, scripted sources, fault hooks.
 //!
-//! A [`World`] is one simulation from one seed on one thread: an in-memory API server, a network between it
-//! and any number of processes, and a paused clock. Nothing comes from outside of it: no real time, no
-//! socket, no thread. All random numbers come from the seed. One seed gives one trace. Tests of informers
-//! alone use [`Server`], [`Recorder`] and [`kill_at`].
+//! A [`World`] is one simulation from one seed on one thread: an in-memory API server, a network between it and any number of
+//! processes, and a paused clock. It uses no real time, no socket, no other thread; all random numbers come from the seed. One
+//! seed gives one trace. Tests of informers alone use [`Server`], [`Recorder`] and [`kill_at`].
 //!
-//! Feature `testing`; a [`World`] needs the feature `test-kit`. [`crate::guide::testing`] shows how to use
-//! it.
+//! Feature `testing`; a [`World`] needs `test-kit`. How to: [`crate::guide::testing`].
 
 pub use informer_actors::testing::{
     Backup, Faults, RandomNumbers, Recorder, RecorderHandle, RequestLine, Server, Site, kill_at, kill_every,

@@ -1,7 +1,6 @@
-//! Work queues: keys that wait once each, and are handed out to one worker at a time.
+//! Work queues: keys that wait once each, go to one worker at a time, and are tried again when they fail.
 //!
-//! A [`WorkQueue`] needs no informer and no cluster, and takes any ordered type as its key. What failed is
-//! tried again later.
+//! A [`WorkQueue`] needs no informer and no cluster; its key is any ordered type.
 
 pub use informer_core::reflector::Moment;
 pub use informer_operator::queue::machine::{KeyBackoff, KeyBackoffPolicy, LaneOrder, TooLong};

@@ -1,6 +1,5 @@
-//! All informers of a runtime together: name them, wait for them, drain them.
-//!
-//! Each call covers the informers that exist at its start: later ones are neither waited for nor drained.
+//! All informers of a runtime together: name them, wait for them, drain them. A call covers the informers that exist
+//! at its start.
 
 use std::any::Any;
 use std::fmt;
@@ -18,10 +17,9 @@ use crate::pipeline::messages::Body;
 use crate::pipeline::status::InformerStatus;
 use crate::runtime::Runtime;
 
-/// The most hints of all informers together that are returned.
+/// Of all informers together.
 const MOST_HINTS: usize = 20;
 
-/// Returns a handle of an informer while there is one.
 type Upgrade = Box<dyn Fn() -> Option<AnyInformer> + Send + Sync>;
 
 /// The state of one informer after a wait for several.

@@ -1,7 +1,4 @@
-//! An informer without the type of its objects, so that informers of many kinds fit into one list.
-//!
-//! It has the methods of [`Informer`] that do not depend on the type, and keeps the informer running like any
-//! handle.
+//! An informer without the type of its objects: informers of many kinds fit into one list.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,10 +44,9 @@ use crate::wait_error::{Looked, wait};
 #[derive(Clone)]
 pub struct AnyInformer(Arc<dyn Erased>);
 
-/// Whether the status is as awaited. Called once for each change.
+/// Called once for each change.
 type IsEnough<'a> = Box<dyn FnMut(&InformerStatus) -> bool + Send + 'a>;
 
-/// The methods of an informer of any type.
 trait Erased: Send + Sync {
     fn ending(&self) -> &Arc<Ending>;
     fn stale(&self) -> Option<Stale>;
@@ -155,7 +151,7 @@ impl AnyInformer {
         self.0.objects()
     }
 
-    /// For a set of snapshots; keeps nothing running.
+    /// Keeps nothing running.
     pub(crate) fn observed(&self) -> Arc<dyn Observed> {
         self.0.observed()
     }

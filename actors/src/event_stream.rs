@@ -1,8 +1,8 @@
 //! A subscription as a stream.
 //!
-//! Each ask takes a window of events from the Listener, where they wait, and means that the window before was
-//! handled. There is one ask in flight, made only by a poll when no taken event is left. A mark comes as the
-//! answer to an ask. Polls are counted: a shutdown does not wait for a stream that is not polled.
+//! One ask is in flight, made only by a poll when no taken event is left. It takes a window from the Listener, and
+//! means that the window before was handled. A mark comes as an answer. Polls are counted: a shutdown waits only for
+//! a stream that is polled.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -119,7 +119,7 @@ impl<S: Body> Events<S> {
             if let Some(notify) = self.taken.pop_front() {
                 return Poll::Ready(Some(Marked::Event(notify)));
             }
-            // A stream that waits for events keeps no memory for them.
+            // Frees the memory while it waits.
             self.taken = VecDeque::new();
             let (listener, is_marked) = (self.subscription.listener(), self.is_marked);
             let asking =
@@ -149,7 +149,6 @@ impl<S: Body> Stream for Events<S> {
         loop {
             match ready!(self.poll_marked(cx)) {
                 Some(Marked::Event(notify)) => return Poll::Ready(Some(notify)),
-                // This stream has no marks.
                 Some(Marked::InitDone) => {}
                 None => return Poll::Ready(None),
             }

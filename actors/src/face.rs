@@ -1,7 +1,5 @@
-//! Names of this crate as `actix-informer` exports them, so that a program can copy the examples.
-//!
-//! An example here begins with the hidden line `use informer_actors::face as actix_informer;`.
-//! `tests/documentation` compiles it without this line. Only examples may use this module.
+//! Names of this crate as `actix-informer` exports them, for examples only. These begin with the hidden line
+//! `use informer_actors::face as actix_informer;`.
 
 pub use informer_core::face::object;
 

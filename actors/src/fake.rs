@@ -1,7 +1,5 @@
-//! For unit tests of code that reads a cache or handles events, without a server, a runtime or an executor.
-//!
-//! Nothing runs: each call takes effect before it returns. The store is that of informers: the same rules of
-//! versions, uids and indices hold.
+//! For unit tests of code that reads a cache or handles events. The store is that of informers, with its rules of
+//! versions, uids and indices.
 
 use std::sync::Arc;
 
@@ -152,7 +150,7 @@ fn first_version() -> ResourceVersion {
 
 informer_core::debug_as!([S: Body] FakeInformer<S>, self, objects = self.snapshot().len());
 
-/// Frees what a snapshot held where its last handle is dropped, since there is no other thread.
+/// There is no other thread.
 struct FreesAtOnce;
 
 impl Release for FreesAtOnce {

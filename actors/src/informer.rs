@@ -1,9 +1,7 @@
 //! The informer's handle: read, wait, subscribe, stop; from any thread and any async main.
 //!
-//! Every clone, every [`Lister`] and every `Subscription` keeps the informer running; dropping the last one
-//! stops it. A handle never touches an actor's state: it reads what wiring keeps, or sends a message. Every
-//! wait ends: with its result, at its deadline, or when the informer stops. No code of the caller runs under
-//! a lock.
+//! A handle touches no actor's state: it reads what wiring keeps, or sends a message. Every wait ends, at the latest
+//! with the informer. No code of the caller runs under a lock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,7 +139,7 @@ impl<S: Body> From<&Informer<S>> for Lister<S> {
 }
 
 impl<S: Body> Informer<S> {
-    /// Starts an informer's actors; no request is sent before [`Self::begin`].
+    /// No request is sent before [`Self::begin`].
     pub(crate) fn declared(runtime: &Runtime, mut spec: InformerSpec<S>) -> Result<Self, StartError> {
         check(&spec)?;
         let sources = sources_of(&spec)?;
@@ -155,7 +153,7 @@ impl<S: Body> Informer<S> {
         let ending = Ending::new(tokens, pipeline.shared.board.clone(), registered, Arc::downgrade(&objects));
         let running = Arc::new(Running::new(pipeline, ending));
         running.watch_for_stop();
-        // Its arbiter has ended, or is ending.
+        // Its arbiter ends, or has ended.
         if running.ending.stop.is_cancelled() {
             return Err(refused);
         }
@@ -215,7 +213,7 @@ impl<S: Body> Informer<S> {
                         informer: Arc::clone(&self.0.pipeline.parent.name),
                     });
                 }
-                // The Indexer panicked before it answered: ask the rebuilt one.
+                // The Indexer panicked before its answer: ask the rebuilt one.
                 Err(_) => tokio::task::yield_now().await,
             }
         }
@@ -291,7 +289,6 @@ informer_core::debug_as!([S: Body] Informer<S>, self,
     objects = self.snapshot().len()
 );
 
-// For a reader of a cache that may lack the index it needs.
 
 impl<S: Body> Lister<S> {
     /// Adds this index unless one of its name exists, and returns at once. Until a snapshot has the index,
@@ -311,7 +308,7 @@ impl<S: Body> Lister<S> {
         }
         let informer = Informer(Arc::clone(keep));
         let runtime = informer.runtime().clone();
-        // Refused only if another index took the name in between, or the informer has stopped.
+        // Refused only if another index took the name, or the informer has stopped.
         runtime.spawn_local(move || async move { drop(informer.add_index(index).await) });
     }
 }

@@ -1,7 +1,7 @@
-//! Informers as supervised actors: Reflector, DeltaFifo, Indexer, Processor and Listeners, which exchange messages.
+//! Informers as supervised actors: Reflector, DeltaFifo, Indexer, Processor and Listeners. Each decides by calls into
+//! its core twin in `informer_core`.
 //!
-//! Each actor decides by calls into its core twin in `informer_core`. Objects come in through
-//! [`list_watch::ListWatch`] alone: this crate does not know HTTP, files or Kubernetes.
+//! Objects come in through [`list_watch::ListWatch`] alone: this crate does not know HTTP, files or Kubernetes.
 //!
 //! ```text
 //!  source ──▶ Reflector ──Delta, Replace──▶ DeltaFifo ◀──Pop── Indexer ──FanOut──▶ Processor ──Distribute──▶ Listener
@@ -11,12 +11,8 @@
 //!                                                             Snapshot ──▶ Listers
 //! ```
 //!
-//! Programs use `actix-informer`, which reexports and promises what they need. The public modules are
-//! [`informer`] (handles and their builder), [`list_watch`] (what a source is), [`subscription`], [`status`],
-//! [`runtime`] and, with the feature of this name, `testing`. The rest is private, except for what
-//! `informer-client` and `informer-operator` use.
-//!
-//! To read the code, start with the table of messages in `pipeline/messages.rs`.
+//! Programs use `actix-informer`, which reexports and promises what they need. What else is public is for
+//! `informer-client` and `informer-operator`.
 
 #[cfg(panic = "abort")]
 compile_error!("supervision restarts actors after panics: build with panic = \"unwind\"");

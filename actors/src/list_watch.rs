@@ -1,8 +1,7 @@
-//! The interface to the outside world: a source that lists, watches and gets objects, from Kubernetes or
-//! anything else with keys and versions.
+//! The interface to the outside world: a source that lists, watches and gets objects.
 //!
-//! The reflector decides what is requested, and when. One call is one request: a source never retries, pages
-//! or reconnects itself. Dropping a stream ends its request. A list without [`ListPart::End`] is no list.
+//! One call is one request: a source never retries, pages or reconnects. The drop of a stream ends its request. A
+//! list without [`ListPart::End`] is no list.
 
 use std::fmt;
 use std::sync::Arc;
@@ -73,7 +72,7 @@ pub struct KnownObjects<S> {
 }
 
 impl<S> KnownObjects<S> {
-    /// Reads `published` at each call, for a request that keeps only these namespaces.
+    /// Reads `published` at each call.
     pub(crate) fn new(
         (published, is_anew): (&Arc<Published<S>>, bool),
         namespaces: Option<Names>,

@@ -1,7 +1,6 @@
 //! The lister: reads the published store from any thread.
 //!
-//! Reads use no mailbox, lock or await, and each answer comes from one published snapshot. Before the first
-//! list it is empty; a missing name is `None`. A lister keeps the informer running; a [`Snapshot`] does not.
+//! Reads use no mailbox, lock or await. Before the first list the store is empty.
 
 mod waits;
 
@@ -39,9 +38,7 @@ pub trait Below<S> {
 }
 
 enum Origin<S: Body> {
-    /// An informer, which the lister keeps running.
     Running(Arc<Running<S>>),
-    /// A fake, which does nothing by itself.
     Fake(Arc<FakeOrigin<S>>),
 }
 
@@ -140,7 +137,7 @@ impl<S: Body> Lister<S> {
         Self { published, origin: Origin::Fake(fake) }
     }
 
-    /// The informer that it keeps running; `None` for a fake.
+    /// `None` for a fake.
     pub(crate) fn keep(&self) -> Option<&Arc<Running<S>>> {
         match &self.origin {
             Origin::Running(keep) => Some(keep),

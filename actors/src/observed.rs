@@ -1,4 +1,4 @@
-//! An informer for a set of snapshots: without the type of its objects, and without keeping it running.
+//! An informer for a set of snapshots: without its type, and without keeping it running.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::weak_informer::WeakInformer;
 pub(crate) trait Observed: Send + Sync {
     fn name(&self) -> Arc<str>;
 
-    /// `None` if the informer has no handle any more.
+    /// `None` if the informer has no handle.
     fn newest(&self) -> Option<Arc<dyn TakenSnapshot>>;
 
-    /// Waits until a source, or the only source, has reached a version.
+    /// `None`: the only source.
     fn reaches<'a>(
         &'a self,
         source: Option<&'a SourceId>,
@@ -40,7 +40,6 @@ pub(crate) struct TakenOf<S: Body> {
 }
 
 impl<S: Body> TakenOf<S> {
-    /// The snapshot, if it belongs to this informer.
     pub(crate) fn of(&self, informer: &Informer<S>) -> Option<&Snapshot<S>> {
         self.informer.is(informer).then_some(&self.snapshot)
     }

@@ -1,8 +1,5 @@
-//! The five actors of an informer, from the source to its subscribers, and the messages in which they meet.
-//!
-//! Answers "which actors does an object pass?": Reflector, DeltaFifo, Indexer, Processor, Listener. It builds on
-//! `runtime` and `supervision`. Users' handles depend on it, and it does not depend on them. Read next:
-//! `pipeline/messages.rs`, every message; then any actor; `pipeline/wiring.rs`, which builds them all.
+//! The five actors of an informer. They build on `runtime` and `supervision`, and do not depend on users' handles.
+//! Begin with `pipeline/messages.rs`, every message; `pipeline/wiring.rs` builds them all.
 
 pub(crate) mod board;
 pub(crate) mod callback_host;

@@ -1,8 +1,6 @@
 //! A running informer, as its handles share it, and how it is shut down.
 //!
-//! It stops when the last handle is dropped. A shutdown reads nothing more, applies what is queued, lets
-//! every listener deliver, and then stops the actors. It returns after the last callback, or at the limit, at
-//! which async calls are cancelled. It never waits for the callback in which it is awaited itself.
+//! A shutdown reads nothing more, applies what is queued, lets every listener deliver, then stops the actors.
 
 use std::fmt;
 use std::pin::pin;
@@ -20,7 +18,7 @@ use crate::pipeline::wiring::Pipeline;
 use crate::runtime::mailbox::ask;
 use crate::runtime::within;
 
-/// Minimum time for the last step of an end: actors end within one turn.
+/// At least for the last step of an end: actors end within one turn.
 pub(crate) const LEAST_PATIENCE: Duration = Duration::from_millis(100);
 
 pub(crate) struct Running<S: Body> {
@@ -79,7 +77,6 @@ impl<S: Body> Running<S> {
         self.next_listener.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// When the informer stops for any reason, its board shows it and its subscriptions end.
     pub(crate) fn watch_for_stop(&self) {
         let registrant: Arc<Ending> = Arc::clone(&self.ending);
         self.ending.registration.list(registrant);
@@ -101,7 +98,7 @@ impl<S: Body> Running<S> {
         pipeline.shared.stop_reading.cancel();
         let clock = &pipeline.shared.runtime.0.clock;
         let deadline = clock.now().saturating_add(limit);
-        // The caller's callback returns after this, so nothing here may wait for it.
+        // The caller's callback returns after this: nothing here may wait for it.
         let caller = calling_subscription(&pipeline.parent.name);
         let stopped = pipeline.parent.stop.is_cancelled();
         let drained = stopped || within(limit, self.drained(caller.clone())).await.is_some();
@@ -134,7 +131,7 @@ impl<S: Body> Running<S> {
     }
 
     async fn drained(&self, caller: Option<SubscriptionState>) {
-        // An error means that the actor died in between: its successor has nothing to wait for.
+        // An error: the actor died in between, and its successor has nothing to wait for.
         let _closed = ask(&self.pipeline.fifo, Flush).await;
         let listeners = self.pipeline.roster.all();
         join_all(listeners.into_iter().map(|listener| ask(&listener, Drain { inside: caller.clone() })))

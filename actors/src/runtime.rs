@@ -1,8 +1,7 @@
 //! The runtime of informers: threads, clock, random numbers, decode pool and list budget as one value.
 //!
-//! An informer gets all that it uses of the system from its [`Runtime`]: every thread, seed and clock
-//! reading. There is no actix `System`, no global and no signal handler, so several runtimes in one process
-//! do not affect each other.
+//! An informer gets all that it uses of the system from here. There is no actix `System`, no global and no signal
+//! handler, so several runtimes in a process do not affect each other.
 
 pub(crate) mod arbiter;
 pub(crate) mod callbacks;
@@ -72,7 +71,7 @@ pub struct Runtime(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pipelines: Vec<ArbiterHandle>,
     callbacks: ArbiterHandle,
-    /// Threads that belong to one actor each.
+    /// Of one actor each.
     others: Guarded<Vec<ArbiterHandle>>,
     name: String,
     next: AtomicUsize,
@@ -254,7 +253,7 @@ impl Inner {
         self.pipelines.iter().cloned().chain([self.callbacks.clone()]).chain(others).collect()
     }
 
-    /// Ends all threads without waiting for them.
+    /// Does not wait for the threads.
     fn end(&self) {
         self.arbiters().iter().for_each(ArbiterHandle::stop);
         self.blocking.end();

@@ -1,8 +1,6 @@
 //! The newest snapshots of several informers, taken together.
 //!
-//! This is no transaction: servers send each kind separately, and versions of different kinds cannot be
-//! compared. A version is compared only with those of its own source. A set keeps objects in memory, but no
-//! informer running.
+//! A version is compared only with those of its own source. A set keeps no informer running.
 
 use std::fmt;
 use std::sync::Arc;
@@ -98,7 +96,7 @@ impl Snapshots {
     pub fn of(informers: impl IntoIterator<Item = AnyInformer>) -> Self {
         let taken = |informer: AnyInformer| {
             let informer = informer.observed();
-            // The handle keeps the informer running until here.
+            // Until here the handle keeps the informer running.
             let taken = informer.newest()?;
             Some(Entry { informer, taken })
         };
@@ -144,7 +142,7 @@ impl Snapshots {
             .map(|wanted| wanted.informer.reaches(wanted.source.as_ref(), &wanted.version, limit));
         let errors: Vec<_> = join_all(waits).await.into_iter().filter_map(Result::err).collect();
         let taken: Vec<_> = self.0.iter().map(|entry| entry.informer.newest()).collect();
-        // If an informer ended after its version was reached, its snapshot is missing.
+        // An informer that ended after its version was reached has no snapshot.
         let ended = wanted.0.iter().filter(|wanted| wanted.informer.newest().is_none());
         let errors: Vec<_> = match errors.is_empty() {
             true => ended.map(Wanted::stopped).collect(),
@@ -154,7 +152,7 @@ impl Snapshots {
             return Err(NotAllReached { versions: wanted.0.len(), errors });
         }
         let newest = |(entry, taken): (&Entry, Option<Arc<dyn TakenSnapshot>>)| {
-            // If an informer without a wanted version has ended, its old snapshot stays.
+            // An ended informer without a wanted version keeps its old snapshot.
             let taken = taken.unwrap_or_else(|| Arc::clone(&entry.taken));
             Entry { informer: Arc::clone(&entry.informer), taken }
         };

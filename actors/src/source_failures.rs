@@ -1,8 +1,6 @@
 //! Failures of sources, reported to a program as by client-go's watch error handler.
 //!
-//! They are read from the status board, so no Reflector waits for a reader. A slow reader gets the newest
-//! failure of each source, with the number of missed ones. A reader keeps no informer running, and ends with
-//! it.
+//! They are read from the status board, so no Reflector waits for a reader.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -138,7 +136,6 @@ fn failures(
 }
 
 impl Seen {
-    /// Queues the newest failure of each source that has failed since the last look.
     fn look(&mut self, sources: &[SourceStatus]) {
         self.counted.retain(|source, _| sources.iter().any(|status| status.source == *source));
         for status in sources {

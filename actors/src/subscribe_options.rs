@@ -1,5 +1,5 @@
-//! How a subscription is made: its name, what it receives, and how events wait for it. The core applies the
-//! choices: `listener/filter.rs` (what it receives), `listener/policy.rs` (what waits).
+//! How a subscription is made: its name, what it receives (in the core: `listener/filter.rs`), and how events wait
+//! for it (`listener/policy.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,7 @@
 //! Subscribers: what an informer delivers to.
 //!
-//! Each kind is a function that takes a window of notifications and tells the Listener when it was handled;
-//! streams fetch their events instead (`event_stream.rs`). An actor that is held weakly is held only while a
-//! window is sent, never while it is handled. A window for a closure is one job.
+//! Each kind is a function that takes a window of notifications and tells the Listener when it was handled; streams
+//! fetch their events (`event_stream.rs`). A weakly held actor is held only while a window is sent.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -22,7 +21,7 @@ use crate::pipeline::subscription_state::{EndReason, SubscriptionState};
 use crate::runtime::mailbox::Closed;
 use crate::runtime::{OnArbiter, PooledValue, Runtime};
 
-/// The most notifications in a window that does not wait in a mailbox.
+/// For a window that does not wait in a mailbox.
 const MOST_IN_WINDOW: usize = 1_024;
 
 /// What [`Informer::subscribe`](crate::informer::Informer::subscribe) takes: an actor or a closure. (For a
@@ -102,7 +101,6 @@ pub struct Subscriber<S: Body> {
     pub(crate) deliver: DeliverFn<S>,
 }
 
-/// Makes the delivery when the subscription begins.
 type DeliverFn<S> = Box<dyn FnOnce(&SubscriptionState, &Runtime) -> Delivery<S> + Send>;
 
 impl<S: Body> Subscriber<S> {
@@ -288,7 +286,6 @@ impl<S: Body> Subscriber<S> {
         Self::new("stream", MOST_IN_WINDOW, |_, _| Delivery::Pull(polls))
     }
 
-    /// An internal function that takes the keys of changes.
     pub(crate) fn feed(feed: Arc<Feed<S>>) -> Self {
         Self::new("controller", MOST_IN_WINDOW, |_, _| Delivery::Feed(feed))
     }
@@ -315,7 +312,7 @@ impl<S: Body> Subscriber<S> {
                 let (state, runtime) =
                     (listener.spec().state.clone(), listener.spec().shared.runtime.clone());
                 let called = watched(called, state, runtime);
-                // Closed means that the runtime has ended, and with it the informer.
+                // The runtime has ended, and with it the informer.
                 listener.await_handled(called, |Closed| EndReason::InformerStopped, ctx);
             }))
         })

@@ -1,9 +1,5 @@
-//! Subscriptions: an actor, a closure or a stream that receives what happens to objects.
-//!
-//! Each subscription has its own Listener actor and backlog. A subscriber receives the snapshot at its start
-//! as `Added{InitialList}`, then everything after it, without loss or repetition. If it lags, it receives the
-//! newest state of each object, or, on request, every event up to a bound. `synced` is latched. After the
-//! handle is dropped no further callback starts.
+//! Subscriptions: an actor, a closure or a stream that receives what happens to objects. Each has its own Listener
+//! actor and backlog.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -183,7 +179,7 @@ impl<S: Body> Informer<S> {
         running.start_listener(inbox, Arc::new(spec));
         running.ending.subscriptions.add(state.clone());
         if running.pipeline.parent.stop.is_cancelled() {
-            // It has stopped in between, and may have ended all subscriptions already.
+            // It has stopped in between, and may have ended all subscriptions.
             state.end_with(EndReason::InformerStopped);
         }
         Ok(Subscription { state, listener, informer: self.clone() })
@@ -191,7 +187,7 @@ impl<S: Body> Informer<S> {
 }
 
 impl<S: Body> Running<S> {
-    /// When the Listener ends, so does its subscription.
+    /// With the Listener its subscription ends.
     fn start_listener(&self, inbox: AddressReceiver<Listener<S>>, spec: Arc<ListenerSpec<S>>) {
         let (pipeline, parent) = (&self.pipeline, Arc::clone(&self.pipeline.parent));
         let context = ChildContext {
@@ -215,7 +211,7 @@ impl<S: Body> Running<S> {
             let id = spec.id;
             if arbiter_runs {
                 actix_rt::spawn(async move {
-                    // Closed means that the Processor is gone, and its roster with it.
+                    // The Processor is gone, and its roster with it.
                     let _closed = ask(&processor, Detach(id)).await;
                 });
             }

@@ -1,8 +1,7 @@
-//! Supervision of actors; it does not depend on informers.
+//! Supervision of actors; it uses only `runtime`.
 //!
-//! An owner makes a [`parent::Parent`] and starts children under it. A guard around each child survives its
-//! panics, asks the Supervisor for a verdict, and carries it out. The owner is notified. This module uses
-//! only `runtime`.
+//! A guard around each child survives its panics, asks the Supervisor for a verdict, and carries it out. The owner is
+//! notified.
 //!
 //! ```text
 //!   owner ──start──▶ guard(child) ──Exited──▶ Supervisor ──▶ verdict

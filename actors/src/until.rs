@@ -1,8 +1,7 @@
 //! Waits until the cached object of one key satisfies a condition.
 //!
-//! Only published states are looked at; the server receives no request. The condition runs from the first
-//! list on: before it, an absence from the cache means nothing. `informer_core::until` decides what the
-//! condition sees. Every wait ends. No code of the caller runs under a lock.
+//! The condition runs from the first list on: before it, an absence means nothing. No code of the caller runs under a
+//! lock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -121,7 +120,7 @@ impl<S: Body> Informer<S> {
         let published = &self.0.pipeline.shared.published;
         let mut known = None;
         let look = || loop {
-            // Registered before the look, so that no publish is missed.
+            // Registered before the look: no publish is missed.
             let changed = published.changing(key, known.clone());
             let object = published.get(key);
             let version = object.as_ref().map(|object| object.version().clone());

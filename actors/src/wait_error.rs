@@ -1,7 +1,6 @@
 //! Why a wait for an informer or a subscription did not succeed, and the wait itself.
 //!
-//! Every text names the informer, the subscription if any, the source, its state and last error, and what
-//! blocks a thread.
+//! Every text names the informer, any subscription, the source, its state and last error, and what blocks a thread.
 
 use std::fmt;
 use std::future::Future;
@@ -131,9 +130,8 @@ fn because(reason: &Option<Arc<str>>) -> String {
     reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default()
 }
 
-// The wait of all handles. A condition that holds counts before an end, and an end before the limit. The
-// waker is registered before each look, so that no change in between is missed. No code of the caller runs
-// under a lock.
+// The wait of all handles. A condition that holds counts before an end, and an end before the limit. The waker is
+// registered before each look: no change is missed. No code of the caller runs under a lock.
 
 pub(crate) enum Looked<T, W> {
     Decided(T),
@@ -147,7 +145,7 @@ pub(crate) enum Undecided {
     Deadline,
 }
 
-/// Looks until a look decides, `end` comes, or the limit is reached. `Duration::MAX` means no limit.
+/// `Duration::MAX` means no limit.
 pub(crate) async fn wait<T, W: Future<Output = ()>>(
     end: impl Future<Output = ()>,
     limit: Duration,

@@ -1,7 +1,5 @@
-//! A reference to an informer that does not keep it running.
-//!
-//! It is no handle: dropping the last strong handle stops the informer. Then [`WeakInformer::upgrade`] always
-//! returns `None`. An informer that was shut down is still returned while it has a handle.
+//! A reference to an informer that does not keep it running. It upgrades while there is a handle, also after a
+//! shutdown.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

@@ -1,9 +1,7 @@
-//! Filters by labels, by generation and by what changed: which updates lead to a reconcile or reach a
-//! subscriber.
+//! Filters of updates by labels, generation and differences, for reconciles and subscribers.
 //!
-//! Each is a [`ChangeFilter`], joined by [`ChangeFilter::or`]; several of a builder all have to pass.
-//! Additions and deletions always pass; so does a deletion that waits for finalizers, since the API server
-//! raises the generation then.
+//! Each is a [`ChangeFilter`], joined by [`ChangeFilter::or`]; several of a builder all have to pass. Additions and deletions
+//! always pass; so does a deletion that waits for finalizers: the API server raises the generation then.
 //!
 //! ```
 //! use actix_informer::controller::predicates;

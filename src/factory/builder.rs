@@ -1,6 +1,4 @@
-//! The settings of a factory.
-//!
-//! Settings of a kind come after those of all kinds, and what a description says comes last.
+//! The settings of a factory. Those of a kind come after those of all kinds; what a description says comes last.
 
 use std::any::TypeId;
 use std::sync::Arc;

@@ -1,6 +1,5 @@
-//! Applies the settings of a factory to a description and to the builder of an informer.
-//!
-//! Namespaces are set only for kinds that have namespaces, as far as that is known without a request.
+//! Applies the settings of a factory to a description and to a builder. Namespaces are set only for kinds that have them, as far
+//! as that is known without a request.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -25,14 +24,13 @@ pub(super) struct Defaults {
     pub(super) settings: Option<ChangeSettings>,
     pub(super) resync: Option<Duration>,
     pub(super) policy: Policy,
-    /// By the type of the kind: changes its description.
+    /// By the type of the kind.
     pub(super) descriptions: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
-    /// By the type of the body: changes the builder.
+    /// By the type of the body.
     pub(super) configurations: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
 
 impl Defaults {
-    /// As set for all kinds.
     pub(super) fn describe<K, R>(&self, description: ResourceSource<K, R>) -> ResourceSource<K, R>
     where
         K: Resource + 'static,
@@ -53,7 +51,7 @@ impl Defaults {
         }
     }
 
-    /// Discovery says whether the kind has namespaces.
+    /// With what discovery says.
     pub(super) fn describe_named<R: Representation>(
         &self,
         description: ResourceSource<DynamicObject, R>,
@@ -63,7 +61,6 @@ impl Defaults {
         if is_namespaced == Some(false) { description.all_namespaces() } else { description }
     }
 
-    /// As set for all kinds and for this one.
     pub(super) fn describe_typed<K>(&self, description: ResourceSource<K>) -> ResourceSource<K>
     where
         K: Resource<DynamicType = ()> + serde::de::DeserializeOwned + Send + Sync + 'static,
@@ -76,7 +73,6 @@ impl Defaults {
         }
     }
 
-    /// As set for its type of body.
     pub(super) fn configured<S: Body>(&self, builder: InformerBuilder<S>) -> InformerBuilder<S> {
         let builder = match self.resync {
             Some(period) => builder.resync_every(period),

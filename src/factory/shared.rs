@@ -1,6 +1,8 @@
-//! The informers of a factory, by weak references. What has ended is forgotten at the next new informer. An
-//! informer that was stopped while a handle is held is replaced by the next request. Under the lock no handle
-//! is dropped, and no code of the program runs except what a new informer is made of.
+//! The informers of a factory, by weak references.
+//!
+//! 1. What has ended is forgotten at the next new informer.
+//! 2. An informer that was stopped while a handle is held is replaced by the next request.
+//! 3. Under the lock no handle is dropped, and no code of the program runs except what makes a new informer.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -28,12 +30,12 @@ struct State {
     is_shut_down: bool,
     requests: u64,
     entries: HashMap<InformerKey, Entry>,
-    /// Replaced informers, until all of their actors have ended.
+    /// Until all of their actors have ended.
     replaced: Vec<Arc<dyn Reference>>,
 }
 
 struct Entry {
-    /// In the order of first requests.
+    /// Orders by first request.
     number: u64,
     outside_key: OutsideKey,
     informer: Arc<dyn Reference>,
@@ -69,7 +71,7 @@ impl<S: Body> Reference for WeakInformer<S> {
     }
 }
 
-/// `differs`: the setting in which the request differs from it.
+/// `differs`: the setting in which the request differs.
 struct FoundInformer<S: Body> {
     informer: Informer<S>,
     differs: Option<&'static str>,
@@ -96,7 +98,7 @@ impl Shared {
         }
         let builder = defaults.configured(description.informer(&self.runtime)?);
         let mut state = self.open()?;
-        // Another thread may have made it since then.
+        // Another thread may have made it meanwhile.
         if let Some(found) = state.find(&key, &outside_key) {
             drop(state);
             return found.given();
@@ -106,7 +108,7 @@ impl Shared {
         Ok(informer)
     }
 
-    /// Those with a handle that run or are declared.
+    /// With a handle; running or declared.
     pub(super) fn held(&self) -> Result<Vec<(InformerKey, AnyInformer)>, FactoryError> {
         let mut all: Vec<_> = {
             let state = self.open()?;
@@ -142,7 +144,6 @@ impl Shared {
         report
     }
 
-    /// An error after the shutdown.
     fn open(&self) -> Result<MutexGuard<'_, State>, FactoryError> {
         let state = self.state();
         if state.is_shut_down { Err(FactoryError::ShutDown) } else { Ok(state) }

@@ -1,7 +1,6 @@
 //! Metrics of clients: client-go's names and labels, and what they lack.
 //!
-//! Clients of one server share their series. What a client had counted at the last scrape before it ended
-//! stays in them: a counter must not go back.
+//! Clients of one server share their series. The last counts of an ended client stay in them: a counter must not go back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +9,10 @@ use informer_client::ClientFigures;
 
 use super::write::{Family, Labels, Samples, Value, times};
 
-/// Servers whose clients have ended. Those beyond are forgotten at once.
+/// Servers whose clients have ended; further ones are forgotten.
 const MOST_SERVERS: usize = 100;
 
-/// Of each client the figures of the last scrape, and the sums of those that have ended.
+/// The figures of the last scrape, and the sums of ended clients.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     live: BTreeMap<u64, ClientFigures>,
@@ -21,7 +20,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// The figures to show: each client, and for each server what ended clients had counted.
+    /// Returns each client, and for each server the sums of ended clients.
     pub(super) fn update(&mut self, clients: Vec<ClientFigures>) -> Vec<(Labels, ClientFigures)> {
         let clients: BTreeMap<u64, ClientFigures> =
             clients.into_iter().map(|client| (client.number, client)).collect();
@@ -125,7 +124,7 @@ fn of_methods(
     }
 }
 
-/// Without a host, as in client-go.
+/// Without a host, as client-go.
 pub(super) const PLUGINS: &[Family<ClientFigures>] = &[Family::counter(
     "rest_client_exec_plugin_call",
     "Calls of a credential plugin or of the issuer of a login, by their outcome",

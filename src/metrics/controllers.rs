@@ -1,5 +1,4 @@
-//! Metrics of work queues, controllers, elections and recorders. Those of client-go and controller-runtime
-//! have their names, types and labels.
+//! Metrics of work queues, controllers, elections and recorders.
 
 use informer_operator::events::RecorderReport;
 
@@ -13,7 +12,7 @@ fn queue_times(samples: &mut Samples<'_>, timing: crate::status::Timing) {
     samples.add(Value::Times(Box::new(timing), Range::Queue));
 }
 
-/// controller-runtime's labels, which have client-go's.
+/// controller-runtime's labels, a superset of client-go's.
 pub(super) const QUEUES: &[Family<QueueReport>] = &[
     Family::gauge("workqueue_depth", "Keys that wait in the work queue, by priority", |queue, samples| {
         let [high, normal, low] = queue.figures.depth;
@@ -84,7 +83,7 @@ pub(super) const CONTROLLERS: &[Family<ControllerStatus>] = &[
             let counts = &controller.counts;
             samples.with([("result", "success")], Value::Count(counts.succeeded - counts.requeued));
             samples.with([("result", "requeue_after")], Value::Count(counts.requeued));
-            // controller-runtime's deprecated Result.Requeue, which has no counterpart here.
+            // controller-runtime's deprecated Result.Requeue.
             samples.with([("result", "requeue")], Value::Count(0));
             samples.with([("result", "error")], Value::Count(counts.failed));
         },

@@ -1,7 +1,5 @@
-//! Metrics of informers, their sources and their subscriptions, and of the runtime.
-//!
-//! 1. The sources of an informer share its series: there may be thousands of namespaces.
-//! 2. Only the first [`MOST_SUBSCRIPTIONS`] subscriptions of an informer have series of their own.
+//! Metrics of informers, their sources and subscriptions, and of the runtime. There may be thousands of namespaces: the sources
+//! of an informer share its series. [`MOST_SUBSCRIPTIONS`] of its subscriptions have series.
 
 use std::time::Duration;
 
@@ -25,7 +23,7 @@ pub(super) fn labels(informer: &InformerReport) -> Labels {
     ]
 }
 
-/// Takes the subscriptions that have series of their own, with their labels and the time of the report.
+/// Takes the subscriptions with series of their own; each gets its labels and the time of the report.
 pub(super) fn subscriptions(
     (labels, (at, informer)): &mut (Labels, (Duration, InformerReport)),
 ) -> Vec<(Labels, (Duration, SubscriptionStatus))> {
@@ -239,7 +237,7 @@ pub(super) const INFORMERS: &[Family<(Duration, InformerReport)>] = &[
     }),
 ];
 
-/// Their labels are those of the informer, and `handler`.
+/// Labels: those of the informer, and `handler`.
 pub(super) const SUBSCRIPTIONS: &[Family<(Duration, SubscriptionStatus)>] = &[
     Family::gauge(
         "subscription_queued_events",

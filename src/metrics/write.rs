@@ -1,8 +1,7 @@
-//! How a family of metrics is written: its samples are collected, those of equal labels merged, and then
-//! encoded.
+//! Writes a family of metrics: samples are collected, those of equal labels merged, then encoded.
 //!
-//! 1. No two samples of a family have the same labels: a scrape with such samples is refused as a whole.
-//! 2. Samples come in the order of their labels. A family without samples is left out.
+//! 1. No two samples of a family have the same labels: else a scrape is refused as a whole.
+//! 2. Samples are ordered by their labels. A family without samples is left out.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +15,7 @@ use crate::status::Timing;
 
 pub(super) type Labels = Vec<(&'static str, String)>;
 
-/// A family of metrics about things of one type.
+/// Metrics about things of one type.
 pub(super) struct Family<T> {
     /// Without `_total`, which the encoder adds to counters.
     pub(super) name: &'static str,
@@ -55,15 +54,15 @@ impl<T> Family<T> {
 pub(super) enum Value {
     Count(u64),
     Number(f64),
-    /// Of several, the greatest counts.
+    /// Merging keeps the greatest.
     Most(f64),
-    /// Of several, the least counts.
+    /// Merging keeps the least.
     Least(f64),
     Times(Box<Timing>, Range),
     Sizes(Box<Sizes>),
 }
 
-/// The buckets of durations that are written.
+/// Which buckets of durations are written.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Range {
     /// Those of work queues begin at 10 ns and end at 1,000 s.
@@ -95,7 +94,7 @@ pub(super) fn times(timing: &Timing) -> Value {
     Value::Times(Box::new(*timing), Range::Usual)
 }
 
-/// Takes the samples of one family for one thing.
+/// Takes one family's samples of one thing.
 pub(super) struct Samples<'a> {
     labels: &'a Labels,
     all: &'a mut BTreeMap<Labels, Value>,

@@ -1,7 +1,6 @@
 //! A factory as a part of an operator: it is ready when each of its informers is synced.
 //!
-//! Informers requested before its start count. When the part is started again, sources that supervision has
-//! given up are revived.
+//! Informers requested before its start count. A new start revives sources that supervision has given up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,13 +55,12 @@ async fn run(factory: InformerFactory, context: PartContext) -> Result<(), PartE
     tokio::select! {
         biased;
         limit = context.stopping() => return shutdown(&factory, limit).await,
-        // A source that was given up fails the part at once, whatever the others wait for, and is revived
-        // with it.
+        // A source that was given up fails the part at once; its next start revives it.
         synced = try_join_all(informers.iter().map(AnyInformer::synced)) => drop(synced?),
     }
     let failures = informers.iter().map(|informer| failure(informer.name().into(), informer.failure()));
     let failures: FuturesUnordered<_> = failures.collect();
-    // From here on an informer stops when its last other handle is dropped.
+    // Now an informer stops when its last other handle is dropped.
     drop(informers);
     context.ready();
     tokio::select! {
@@ -78,7 +76,7 @@ async fn failure(name: Arc<str>, failed: impl Future<Output = Option<Arc<str>>>)
     Some(format!("informer {name}: a part of it is not restarted any more: {why}"))
 }
 
-/// Waits for ever if there is none.
+/// Pending for ever if there is none.
 async fn first(mut failures: FuturesUnordered<impl Future<Output = Option<String>>>) -> String {
     while let Some(ended) = failures.next().await {
         if let Some(why) = ended {

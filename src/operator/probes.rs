@@ -1,5 +1,5 @@
-//! Probes as a part of an operator. Healthy: no part was given up, no part reports itself as unhealthy, and
-//! the runtime is healthy. Ready: the operator misses nothing. After a drain the address is free.
+//! Probes as a part of an operator. Healthy: the runtime is, no part was given up, none reports itself as unhealthy. Ready: the
+//! operator misses nothing. After a drain the address is free.
 
 use std::sync::Arc;
 

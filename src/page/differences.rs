@@ -8,19 +8,18 @@ use crate::path::{PastBody, PastState};
 const MOST_DIFFERENCES: usize = 50;
 const MOST_CHARS: usize = 120;
 
-/// A field that differs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// Such as `spec.containers[web].image`; an element of a list is named by its `name` or `type`, or by its place.
+    /// As `spec.containers[web].image`; an element of a list has its `name` or `type`, or its place.
     pub(super) field: String,
-    /// `None` if it was not there.
+    /// `None`: absent.
     pub(super) before: Option<String>,
-    /// `None` if it is gone.
+    /// `None`: gone.
     pub(super) after: Option<String>,
 }
 
-/// For each state, what differs from the one before of the same informer, and how many further fields do. `None` if
-/// there is nothing to compare it with.
+/// For each state, its differences from the one before of the same informer, and how many are left out. `None` if there is
+/// nothing to compare it with.
 pub(super) fn of(states: &[PastState]) -> Vec<Option<(Vec<Difference>, usize)>> {
     let object = |state: &PastState| match &state.body {
         PastBody::Object(text) => serde_json::from_str::<Value>(text).ok(),
@@ -86,7 +85,7 @@ fn compare(
     }
 }
 
-/// The elements by name, if each has another one.
+/// By name, if the names differ.
 fn named(elements: &[Value]) -> Option<Vec<(&str, &Value)>> {
     fn name(element: &Value) -> Option<&str> {
         element.get("name").or_else(|| element.get("type")).and_then(Value::as_str)

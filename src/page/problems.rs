@@ -1,4 +1,4 @@
-//! What is wrong, in one sentence each: what, since when, why, and what to do.
+//! What is wrong, in one sentence each: what, since when, why, what to do.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use crate::leader_election::ElectionStatus;
 use crate::status::{InformerReport, InformerStatus, RuntimeReport};
 use crate::subscription::{EndReason, SubscriptionStatus};
 
-/// A thread that has not responded for longer is blocked.
+/// Longer without a response: the thread is blocked.
 const SILENT: Duration = Duration::from_secs(2);
-/// A list may take this long before it is a problem.
+/// Of a list.
 const SYNCING: Duration = Duration::from_secs(10);
-/// A subscriber that is further behind lags.
+/// Of a subscriber.
 const BEHIND: Duration = Duration::from_secs(10);
 
-/// Keys that have failed for a shorter time, and so few, are not told.
+/// So few keys that have failed, for so short a time, are not told.
 const SHORT: Duration = Duration::from_secs(2);
 const FEW: usize = 10;
 
-/// A restart is told for this time.
+/// A restart is told so long.
 const RECENT: Duration = Duration::from_secs(60);
 
 struct Problem {
@@ -232,7 +232,7 @@ fn of_controller(controller: &ControllerStatus, at: Duration) -> Vec<Problem> {
         });
     }
     let failure = controller.last_failure.as_ref().filter(|_| controller.queue.retrying > 0);
-    // One conflict that is tried again at once is no problem.
+    // One conflict, tried again at once, is no problem.
     if failure.is_some_and(|failure| at.saturating_sub(failure.at) > SHORT) || controller.queue.retrying > FEW
     {
         let why = controller.last_failure.as_ref().map(|failure| format!("{}: {}", failure.key, failure.why));

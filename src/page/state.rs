@@ -1,4 +1,4 @@
-//! What the page shows, as JSON. Only figures, names and texts of errors: no body of an object.
+//! What the page shows, as JSON: figures, names and texts of errors, no body of an object.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::status::{
 use crate::subscription::SubscriptionStatus;
 use crate::work_queue::QueueFigures;
 
-/// The worst sources of an informer are shown.
+/// The worst are shown.
 const MOST_SOURCES: usize = 50;
 const MOST_SUBSCRIPTIONS: usize = 100;
 const MOST_FIELDS: usize = 12;
@@ -25,7 +25,7 @@ const MOST_FIELDS: usize = 12;
 pub(super) fn of(report: &RuntimeReport, memory: &MemoryReport, title: &str) -> Value {
     let at = report.at;
     let controllers = &report.controllers;
-    // The queue of a controller is shown with it.
+    // Queues of controllers are shown with these.
     let is_own = |queue: &&QueueReport| controllers.iter().all(|controller| controller.name != queue.name);
     json!({
         "title": title,
@@ -86,7 +86,7 @@ fn of_informer(
     let read = |of: &&InformerMemory| of.informer == status.name && of.samples > 0;
     let InformerStatus { totals, queue, .. } = status;
     let mut sources: Vec<&SourceStatus> = status.sources.iter().collect();
-    // Those that are well come last.
+    // Healthy ones last.
     sources.sort_by_key(|source| (source.failing_since.is_none(), source.version.is_some()));
     json!({
         "name": &*status.name,

@@ -1,7 +1,7 @@
 //! Sends paths to a collector of OpenTelemetry while the program runs.
 //!
-//! 1. What has left no mark for five seconds is sent once. What cannot be sent is dropped and counted: it never
-//!    delays a change, and memory is bounded by the marks that are kept.
+//! 1. What has left no mark for five seconds is sent once. What cannot be sent is dropped and counted: no change is delayed, and
+//!    memory is bounded by the kept marks.
 //! 2. It does not keep the runtime alive, and ends with it.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use super::otlp::request;
 use crate::client::Client;
 use crate::runtime::Runtime;
 
-/// Between two requests, and how long a change or a reconcile must be quiet until it is sent.
+/// Between two requests; and how long a change or a reconcile is quiet before it is sent.
 const EACH: Duration = Duration::from_secs(5);
 const WARN_EACH: Duration = Duration::from_secs(600);
 
@@ -39,7 +39,7 @@ const WARN_EACH: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 #[must_use = "nothing is sent any more once this is dropped"]
 pub struct SpanExporter {
-    /// As long as it is kept here, it goes on.
+    /// The task ends when this is dropped.
     counts: Arc<Counts>,
 }
 
@@ -101,7 +101,7 @@ impl SpanExporter {
     }
 }
 
-/// A request with what is quiet and not yet known, and the number of its spans.
+/// A request with what is quiet and not yet sent, and its number of spans.
 fn due(runtime: &Runtime, service: &str, known: &mut BTreeSet<u64>) -> (String, usize) {
     let now = runtime.now();
     let since_1970 = runtime.wall_time().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -114,7 +114,7 @@ fn due(runtime: &Runtime, service: &str, known: &mut BTreeSet<u64>) -> (String, 
         }
         is_quiet && is_new
     });
-    // What has no marks any more is forgotten.
+    // Forgets what has no marks any more.
     *known = kept;
     request
 }

@@ -1,9 +1,9 @@
-//! Paths as spans of OpenTelemetry: one trace shows who caused what, over controllers, through own writes.
+//! Paths as spans of OpenTelemetry: one trace shows who caused what.
 //!
-//! 1. A change of an object is a span, and so is a reconcile. The steps between two marks are spans within.
-//! 2. The parent of a reconcile is the change that added its key; the parent of a change is the reconcile that
-//!    wrote this version of the object. So a trace begins with a change that nobody here has made.
-//! 3. Ids follow from key, version and controller alone: spans that are sent at different times fit together.
+//! 1. A change of an object and a reconcile are spans. The steps between two marks are spans within.
+//! 2. The parent of a reconcile is the change that added its key; the parent of a change is the reconcile that wrote this
+//!    version. So a trace begins with a change that nobody here has made.
+//! 3. Ids follow from key, version and controller alone: spans sent at different times fit together.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,12 +16,11 @@ use crate::object::{ObjectKey, ResourceVersion};
 /// A chain of causes is followed no further.
 const MOST_CAUSES: usize = 64;
 
-/// What a span is of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Of {
-    /// A change of an object, in an informer.
+    /// In an informer.
     Change { key: ObjectKey, version: ResourceVersion },
-    /// A reconcile of a key: the one that was taken at this time, in nanoseconds.
+    /// `taken` in nanoseconds.
     Reconcile { controller: String, key: ObjectKey, taken: u128 },
 }
 
@@ -51,7 +50,7 @@ pub fn otlp_request(path: &Path, service: &str, began: Duration) -> String {
     request(path, service, began, |_, _| true).0
 }
 
-/// Only of what is `due`, given when it left its last mark; also returns how many spans there are.
+/// Only groups that are due by their id and the time of their last mark; also returns the number of spans.
 pub(super) fn request(
     path: &Path,
     service: &str,
@@ -87,7 +86,7 @@ pub(super) fn request(
     (request.to_string(), count)
 }
 
-/// Each mark in its group, in their order.
+/// In order.
 fn groups(path: &Path) -> BTreeMap<Of, Group<'_>> {
     let mut groups: BTreeMap<Of, Group<'_>> = BTreeMap::new();
     let mut added: BTreeMap<(&str, &ObjectKey), Of> = BTreeMap::new();
@@ -137,7 +136,7 @@ fn groups(path: &Path) -> BTreeMap<Of, Group<'_>> {
     groups
 }
 
-/// The id of the trace: that of the first cause that is known.
+/// The id of the first known cause.
 fn trace_of(of: &Of, groups: &BTreeMap<Of, Group<'_>>) -> String {
     let mut first = of;
     for _ in 0..MOST_CAUSES {
@@ -170,7 +169,7 @@ impl Of {
     }
 }
 
-/// FNV-1a, of parts that are told apart; not zero, which is no id.
+/// FNV-1a over separated parts; not zero, which is no id.
 fn hash(parts: &[&[u8]]) -> u64 {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let part = |hash: u64, part: &&[u8]| mix(part.iter().copied().fold(hash, mix), 0xff);

@@ -1,15 +1,14 @@
-//! The open connections to the probes, and which of them is closed for a new one.
+//! Which open connection to the probes is closed for a new one.
 //!
-//! A new connection is always accepted: it may be the kubelet's. A peer with 16 connections loses its oldest
-//! one; at 64 connections the peer with the most loses its oldest one. A peer is an IP address, or half of an
-//! IPv6 address, because who has one address of such a network usually has all.
+//! A new connection is always accepted: it may be the kubelet's. A peer with 16 connections loses its oldest one; at 64 the peer
+//! with the most does. A peer is an IP address, or half of an IPv6 address: who has one of such a network usually has all.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr};
 
 use tokio::task::AbortHandle;
 
-/// A kubelet sends one probe at a time; the rest is for manual checks and scripts.
+/// A kubelet sends one probe at a time; the rest is for people and scripts.
 const MAX_OF_ONE_PEER: usize = 16;
 const MAX_OF_ALL: usize = 64;
 
@@ -31,7 +30,7 @@ impl Connections {
     }
 }
 
-/// `open` has the peer of each connection, oldest first.
+/// `open`: the peers, oldest connection first.
 fn to_close(open: &[IpAddr], new: IpAddr) -> Option<usize> {
     let count = |peer: IpAddr| open.iter().filter(|open| **open == peer).count();
     if count(new) >= MAX_OF_ONE_PEER {
@@ -40,7 +39,7 @@ fn to_close(open: &[IpAddr], new: IpAddr) -> Option<usize> {
     if open.len() < MAX_OF_ALL {
         return None;
     }
-    // Among equal peers, the one with the oldest connection: `max_by_key` returns the last, hence `rev`.
+    // Among equal peers the one with the oldest connection: `max_by_key` returns the last, hence `rev`.
     let most = open.iter().rev().max_by_key(|peer| count(**peer));
     most.and_then(|most| open.iter().position(|peer| peer == most))
 }

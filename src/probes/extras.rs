@@ -1,11 +1,11 @@
 //! What is served beside the probes: metrics, and the page.
 //!
-//! 1. Metrics go to everybody who can connect. The page goes to clients on this machine.
-//! 2. The page is answered only under a name of this machine, and not to requests of other web pages: one from
-//!    elsewhere that has its own name lead to this address cannot read it. What comes through a sidecar does
-//!    not count as from this machine, unless the sidecar connects to a loopback address.
-//! 3. `/events` sends the state each second as server-sent events, until its connection has lasted as long as
-//!    any may; a browser then opens the next one by itself.
+//! 1. Metrics go to everybody who can connect, the page only to clients on this machine. What comes through a sidecar is not from
+//!    this machine, unless the sidecar connects to a loopback address.
+//! 2. The page is answered only under a name of this machine, and not to requests of other web pages: a page whose own name
+//!    resolves to this address cannot read it.
+//! 3. `/events` sends the state each second as server-sent events, until its connection ends at its time limit; a browser then
+//!    reconnects.
 
 use std::time::Duration;
 
@@ -19,18 +19,17 @@ use super::{Extras, Shown, Written};
 
 /// Between two events of the page.
 const EACH: Duration = Duration::from_secs(1);
-/// What the page asks for.
+/// The page's.
 const PATHS: [&str; 5] = ["/", "/state", "/events", "/objects", "/path"];
 /// No script, style or picture from elsewhere.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/// `None` if the path is none of these.
 pub(super) fn answer(extras: &Extras, request: &Request) -> Option<Response<BoxBody>> {
     if let Some(write) = extras.metrics.as_ref().filter(|_| request.path() == "/metrics") {
         return Some(if is_read(request) { metrics(write, request) } else { get_only() });
     }
     let shown = extras.page.as_ref().filter(|_| PATHS.contains(&request.path()))?;
-    // Only a POST changes something: what is followed.
+    // Only a POST changes what is followed.
     let changes = request.method() == Method::POST && request.path() == "/path";
     if !is_read(request) && !changes {
         return Some(get_only());
@@ -86,7 +85,7 @@ fn events(shown: Shown) -> Response<BoxBody> {
         .map_into_boxed_body()
 }
 
-/// An address of the loopback network, or `localhost`, with any port.
+/// A loopback address or `localhost`, with any port.
 fn names_this_machine(host: Option<&str>) -> bool {
     let Some(host) = host else { return false };
     let name = match host.strip_prefix('[') {

@@ -1,9 +1,9 @@
 //! What the probes answer about a runtime and its informers.
 //!
-//! 1. Healthy: no arbiter is stuck, no informer leaves its work undone, and every part runs or is restarted.
-//!    A restart of the process repairs each of these; it does not repair an unreachable cluster.
-//! 2. Ready: every running informer has synced once, and none was given up. An unreachable cluster leaves it
-//!    ready: the cache can still be read. The details show the age of the data and the last error.
+//! 1. Healthy: no arbiter is stuck, no informer leaves its work undone, every part runs or is restarted. A restart of the process
+//!    repairs each of these, but not an unreachable cluster.
+//! 2. Ready: every running informer has synced once, and none was given up. An unreachable cluster leaves it ready: the cache can
+//!    still be read.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Probed for Runtime {
         let now = self.now();
         let informers =
             running(self).map(|status| detail(&format!("informer {}", status.name), &status, now));
-        // Shows reconciles that hang: a restart would end them, but a long reconcile may be intended.
+        // Shows reconciles that hang; not in `unhealthy`, since a long reconcile may be intended.
         let controllers = self.report().controllers.into_iter().map(|controller| controller.to_string());
         informers.chain(controllers).collect()
     }
@@ -137,11 +137,10 @@ pub(super) fn answer(probed: &impl Probed, request: &Request) -> Response<BoxBod
     plain_text(code, lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// At which address of this machine a request came in.
+/// The local address of a connection.
 pub(super) struct CameTo(pub(super) Option<SocketAddr>);
 
-/// Also through `kubectl port-forward`. A proxy in the same pod that connects to the address of the pod is not
-/// meant, whatever address of its own it chooses.
+/// Also through `kubectl port-forward`; not through a proxy in the same pod that connects to the address of the pod.
 pub(super) fn is_of_this_machine(request: &Request) -> bool {
     are_loopback(request.peer_addr(), request.conn_data::<CameTo>().and_then(|CameTo(at)| *at))
 }

@@ -1,8 +1,7 @@
-//! The assertions about a world: what becomes true, what never does, and when nothing happens any more.
+//! Assertions about a world: what becomes true, what never does, and when nothing happens any more.
 //!
-//! Answers "when is the condition looked at, and what is said when it fails?". Invariants:
-//! 1. What must never be is looked for after each request that takes effect and each event that arrives; what is waited for
-//!    within [`SOON`] of these. If nothing happens, both are looked at each [`LOOK`].
+//! 1. What must never be is checked after each request that takes effect and each event that arrives; what is waited for, within
+//!    [`SOON`] of these. If nothing happens, both are checked each [`LOOK`].
 //! 2. A failure names the place of the assertion, the newest state that the condition told, the seed, and the command that
 //!    repeats it.
 
@@ -13,9 +12,9 @@ use std::time::Duration;
 use super::process::Process;
 use super::world::World;
 
-/// How long nothing may happen until a condition is looked at again.
+/// If nothing happens.
 const LOOK: Duration = Duration::from_secs(10);
-/// How long after a change a condition is looked at that is waited for: many changes are one look.
+/// After a change: many changes are one check.
 const SOON: Duration = Duration::from_millis(100);
 
 impl World {
@@ -110,7 +109,7 @@ impl World {
             loop {
                 let seen = world.network().lines();
                 let (now, newest) = (world.runtime().now(), world.server().revision());
-                // After a restore of the server the newest revision is an older one.
+                // After a restore of the server the newest revision is lower.
                 let written = newest.checked_sub(revision);
                 let written = match written {
                     None => 1,
@@ -144,7 +143,7 @@ impl World {
         }
     }
 
-    /// How many leases have changed since this revision.
+    /// Leases that have changed since this revision.
     fn renewed_since(&self, revision: u64) -> u64 {
         let leases = self.server().list("leases.coordination.k8s.io").unwrap_or_default();
         let version = |lease: &serde_json::Value| lease["metadata"]["resourceVersion"].as_str()?.parse().ok();
@@ -156,10 +155,7 @@ impl World {
     }
 }
 
-// What an assertion about a world is told: that it holds, or what is seen instead.
-//
-// Closures that return `bool`, and those that return a `Result`, whose error is the state that is shown when the
-// assertion fails. Nothing is decided here.
+// What an assertion is told: `bool`, or a `Result` whose error is the state that a failure shows.
 
 /// Whether something holds, and what is seen where it does not. Made from `bool` and from any `Result` whose error can be
 /// shown.

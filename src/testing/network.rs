@@ -1,11 +1,9 @@
 //! The network between the processes of a world and its server.
 //!
-//! Answers "how does a request get from a process to the server and back, how long does that take, and who sees it?". What
-//! befalls a request is drawn in `weather.rs`. Invariants:
-//! 1. A request that was sent takes effect, whatever becomes of its process meanwhile, unless it is lost on its way.
-//! 2. Requests take effect one after the other, each in a millisecond of its own: whoever waits for changes sees the state
-//!    after each one.
-//! 3. A process whose link is cut reaches nobody any more. Its watches are closed.
+//! 1. A request that was sent takes effect, whatever becomes of its process, unless it is lost or refused on its way.
+//! 2. Requests take effect one after the other, each in a millisecond of its own: whoever waits for changes sees the state after
+//!    each one.
+//! 3. A process whose link is cut reaches nobody. Its watches are closed.
 //! 4. The link of a user is without delays and faults.
 
 use std::cell::{Cell, RefCell};
@@ -30,18 +28,17 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use super::trace::{Line, Trace, What};
 use super::weather::{Fate, Weather};
 
-/// So many pieces of an answer wait for their reader.
+/// Pieces of an answer that wait for their reader.
 const PIECES: usize = 16;
-/// The time between two requests that take effect.
+/// Between two requests that take effect.
 const TURN: Duration = Duration::from_millis(1);
-/// What is renewed as long as a leader runs.
+/// A leader renews its lease all the time.
 const LEASES: &str = "/apis/coordination.k8s.io/";
 
 type Served = Response<LocalBoxStream<'static, io::Result<Bytes>>>;
 type Serve = Rc<dyn Fn(Request<Bytes>) -> LocalBoxFuture<'static, io::Result<Served>>>;
 type Answer = io::Result<Response<Pieces>>;
 
-/// The network of one world.
 pub(super) struct Network {
     pub(super) weather: RefCell<Weather>,
     pub(super) trace: RefCell<Trace>,
@@ -51,33 +48,31 @@ pub(super) struct Network {
     /// One entry for each request under way: bounded by the callers that wait.
     sent: mpsc::UnboundedSender<Sent>,
     requests: Cell<u64>,
-    /// Requests that may write, were sent and are not answered yet; those for leases are left out.
+    /// Requests that may write and are not answered yet, without those for leases.
     writes: Cell<usize>,
     /// When the last request took effect.
     last_turn: Cell<Duration>,
-    /// How many lines the trace has had, and who waits for the next one.
+    /// Lines that the trace has had.
     lines: Cell<u64>,
     told: Notify,
 }
 
-/// The way of one process to the server, until it is cut.
+/// The way of one process to the server.
 #[derive(Clone)]
 pub(super) struct Link {
     who: Arc<str>,
-    /// Whether delays and faults concern it.
+    /// Has delays and faults.
     is_remote: bool,
     cut: Arc<AtomicBool>,
     sent: mpsc::UnboundedSender<Sent>,
 }
 
-/// A request that has left its process.
 struct Sent {
     link: Link,
     request: Request<Bytes>,
     answer: oneshot::Sender<Answer>,
 }
 
-/// The body of an answer as it arrives.
 pub(super) struct Pieces(mpsc::Receiver<io::Result<Bytes>>);
 
 impl Stream for Pieces {
@@ -89,7 +84,7 @@ impl Stream for Pieces {
 }
 
 impl Network {
-    /// The network to this server. Its work is spawned where this is called.
+    /// Its work is spawned where this is called.
     pub(super) fn start(server: ApiServer, clock: Runtime, weather: Weather) -> Rc<Self> {
         let (sent, queue) = mpsc::unbounded_channel();
         let service = server.service();
@@ -114,12 +109,10 @@ impl Network {
         network
     }
 
-    /// A way to the server for a process, or for a user, who has no delays and faults.
     pub(super) fn link(&self, who: &str, is_remote: bool) -> Link {
         Link { who: who.into(), is_remote, cut: Arc::default(), sent: self.sent.clone() }
     }
 
-    /// Notes something in the trace.
     pub(super) fn note(&self, who: &Arc<str>, what: What) {
         let line = Line { at: self.clock.now(), who: Arc::clone(who), what };
         self.trace.borrow_mut().push(line);
@@ -127,24 +120,21 @@ impl Network {
         self.told.notify_waiters();
     }
 
-    /// How many requests that may write were sent and are not answered yet, without those for leases.
     pub(super) fn writes(&self) -> usize {
         self.writes.get()
     }
 
-    /// How many lines the trace has had.
     pub(super) fn lines(&self) -> u64 {
         self.lines.get()
     }
 
-    /// Waits until the trace has had more lines than this.
     pub(super) async fn more_than(&self, lines: u64) {
         while self.lines.get() <= lines {
             self.told.notified().await;
         }
     }
 
-    /// Changes the object at this path, as somebody else would, if it is there.
+    /// Changes the object at this path, if there is one, as somebody else would.
     fn overtake(&self, path: &str) {
         let Some(object) = Place::of(path) else { return };
         let patch = json!({"metadata": {"annotations": {"world/touched": self.requests.get().to_string()}}});
@@ -154,7 +144,7 @@ impl Network {
         }
     }
 
-    /// Waits for a millisecond in which no other request takes effect.
+    /// Waits for a millisecond of its own.
     async fn turn(&self) {
         let at = (self.last_turn.get() + TURN).max(self.clock.now());
         self.last_turn.set(at);
@@ -163,12 +153,10 @@ impl Network {
 }
 
 impl Link {
-    /// Nothing goes through it any more.
     pub(super) fn cut(&self) {
         self.cut.store(true, Ordering::Relaxed);
     }
 
-    /// The server as a function, as this process sees it.
     pub(super) fn service(
         &self,
     ) -> impl Fn(Request<Bytes>) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync + use<> {
@@ -187,7 +175,7 @@ impl Link {
     }
 }
 
-/// Carries each request that is sent, all at once, as long as the world is there.
+/// All at once, until the world ends.
 async fn carry_all(network: std::rc::Weak<Network>, mut queue: mpsc::UnboundedReceiver<Sent>) {
     while let Some(sent) = queue.recv().await {
         let Some(network) = network.upgrade() else { return };
@@ -197,7 +185,6 @@ async fn carry_all(network: std::rc::Weak<Network>, mut queue: mpsc::UnboundedRe
     }
 }
 
-/// Where an object is.
 #[derive(Debug, PartialEq, Eq)]
 struct Place<'a> {
     /// As `deployments.apps`.
@@ -207,7 +194,7 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The object that a path is about, also one of its subresources.
+    /// Also of a path of a subresource.
     fn of(path: &'a str) -> Option<Self> {
         let mut steps = path.trim_start_matches('/').split('/');
         let group = match steps.next()? {
@@ -224,7 +211,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What the trace says of a request.
+/// For the trace.
 struct Told {
     number: u64,
     sent: Duration,
@@ -275,7 +262,6 @@ async fn carry(network: Rc<Network>, sent: Sent, number: u64) {
     }
 }
 
-/// Sends a request to the server, unless its fate is another one.
 async fn handled(network: &Network, request: Request<Bytes>, fate: Fate, told: &Told) -> io::Result<Served> {
     match fate {
         Fate::Lost => {
@@ -303,7 +289,7 @@ async fn handled(network: &Network, request: Request<Bytes>, fate: Fate, told: &
     answered
 }
 
-/// Delivers what comes, piece by piece, until either side ends.
+/// Piece by piece, until either side ends.
 async fn deliver(
     network: &Network,
     (told, lags): (&Told, bool),
@@ -331,12 +317,11 @@ async fn deliver(
     }
 }
 
-/// Whether the answer goes on until somebody ends it.
 fn is_endless(path: &str) -> bool {
     ["watch=", "follow="].iter().any(|member| path.contains(member))
 }
 
-/// An answer as a proxy in front of the server gives it.
+/// As a proxy in front of the server answers.
 fn refusal(code: u16) -> io::Result<Served> {
     let message = "the world of this test refuses the request";
     let status = json!({

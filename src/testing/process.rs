@@ -1,13 +1,11 @@
 //! A process of a world: a program with a runtime and a client of its own, which can be killed, stopped and started again.
 //!
-//! Answers "what does a crash take away, and what stays?". All that the program has in memory is gone; what it has asked of
-//! the server takes effect. Invariants:
-//! 1. Everything a program spawns with `actix_rt::spawn` or `tokio::task::spawn_local`, and all actors, run only while its
-//!    process does. They are dropped where they wait, at once, when it crashes.
-//! 2. A task of `tokio::spawn` outlives a crash, as tokio has no other place for it, and reaches the server no more.
-//! 3. All that it does is in a span `process` with its name, so that a test can tell what its processes log.
-//! 4. A program that fails or panics is started again after [`START_AGAIN_AFTER`], as a kubelet does; one that returns is
-//!    not.
+//! 1. A crash takes away all that the program has in memory; what it has asked of the server takes effect.
+//! 2. Everything spawned with `actix_rt::spawn` or `tokio::task::spawn_local`, and all actors, run only while the process does. A
+//!    crash drops them at once, where they wait.
+//! 3. A task of `tokio::spawn` outlives a crash, as tokio has no other place for it, and reaches the server no more.
+//! 4. All runs in a span `process` with its name, so that a test can tell its logs.
+//! 5. A program that fails or panics is started again after [`START_AGAIN_AFTER`]; one that returns is not.
 
 use std::cell::{Ref, RefCell, RefMut};
 use std::fmt;
@@ -31,7 +29,7 @@ use super::trace::What;
 use crate::client::Client;
 use crate::status::SourceState;
 
-/// How long a program that has failed waits until it is started again: the first wait of a kubelet.
+/// The first wait of a kubelet.
 const START_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 type BoxError = Box<dyn std::error::Error>;
@@ -46,7 +44,6 @@ pub struct Host {
     stopping: Arc<Stopping>,
 }
 
-/// Whether a program is asked to stop.
 #[derive(Default)]
 struct Stopping {
     is_asked: AtomicBool,
@@ -100,33 +97,32 @@ struct State {
     crashes: bool,
     running: bool,
     starts: u32,
-    /// How often somebody has killed, started, stopped, frozen or thawed it.
+    /// Calls of kill, start, stop, freeze and thaw.
     orders: u64,
     last_end: Option<String>,
     stopping: Option<Arc<Stopping>>,
-    /// That of the program while it runs.
+    /// While the program runs.
     runtime: Option<Runtime>,
-    /// Woken when something is changed from outside.
+    /// Woken by changes from outside.
     waker: Option<Waker>,
 }
 
-/// What a process has still to do.
+/// Still to do.
 #[derive(Debug, Default)]
 pub(super) struct Work {
-    /// Keys of its work queues that wait or are worked on.
+    /// Keys of work queues that wait or are worked on.
     pub(super) to_do: usize,
     /// Keys that have failed and are delayed.
     pub(super) retrying: usize,
-    /// The first thing because of which it does not see yet what is stored: a source of a cache, or that it does not run.
+    /// Why it does not see yet what is stored: the first source of a cache that is behind, or that it does not run.
     pub(super) behind: Option<String>,
 }
 
-/// Whether a source in this state will see what is stored, and does not yet. One that is refused may never see it.
+/// A source that is refused is not behind: it may never see what is stored.
 fn is_behind(state: &SourceState) -> bool {
     matches!(state, SourceState::Starting | SourceState::Listing { .. } | SourceState::Backoff { .. })
 }
 
-/// How a program has ended.
 enum Exit {
     Crashed,
     Returned,
@@ -182,7 +178,7 @@ impl Process {
         self.0.change().frozen = false;
     }
 
-    /// That of its program while it runs.
+    /// While its program runs.
     pub(super) fn runtime(&self) -> Option<Runtime> {
         self.0.state().runtime.clone()
     }
@@ -207,7 +203,7 @@ impl Process {
         self.0.state().last_end.clone()
     }
 
-    /// What it has still to do; nothing while it is meant to be down.
+    /// Nothing while it is meant to be down.
     pub(super) fn work(&self) -> Work {
         let (runtime, wanted) = {
             let state = self.0.state();
@@ -230,7 +226,7 @@ impl Process {
         work
     }
 
-    /// Spawns the process and starts its program.
+    /// Starts its program, too.
     pub(super) fn spawn<F>(
         name: &str,
         (base, network, seed): (Runtime, Rc<Network>, u64),
@@ -248,13 +244,13 @@ impl Process {
         Self(shared)
     }
 
-    /// How often somebody has told it what to do; and whether it is meant to run, and is not frozen.
+    /// The number of orders; and whether it is meant to run, and is not frozen.
     pub(super) fn orders(&self) -> (u64, bool) {
         let state = self.0.state.borrow();
         (state.orders, state.wanted && !state.frozen)
     }
 
-    /// Ends it permanently, and drops the program with all that it has captured.
+    /// Ends it permanently, and drops what the program has captured.
     pub(super) fn discard(&self) {
         self.crash();
         let program = self.0.program.borrow_mut().take();
@@ -286,7 +282,7 @@ impl Shared {
         self.state.borrow()
     }
 
-    /// The state, to be changed; the process looks at it again.
+    /// Counts as an order, and wakes the process.
     fn change(&self) -> RefMut<'_, State> {
         let mut state = self.state.borrow_mut();
         state.orders += 1;
@@ -310,7 +306,7 @@ impl Shared {
     }
 }
 
-/// Starts the program whenever it is wanted, as long as the world is there.
+/// Whenever the program is wanted, until the world ends.
 async fn run(shared: Rc<Shared>) {
     loop {
         shared.wanted().await;
@@ -335,7 +331,7 @@ async fn run(shared: Rc<Shared>) {
     }
 }
 
-/// Runs the program until it ends or is killed.
+/// Until the program ends or is killed.
 async fn once(shared: &Rc<Shared>, program: Program) -> Exit {
     let stopping = Arc::new(Stopping::default());
     let link = shared.network.link(&shared.name, true);
@@ -367,7 +363,7 @@ async fn once(shared: &Rc<Shared>, program: Program) -> Exit {
                 return Poll::Pending;
             }
         }
-        // What it spawned and did not wait for goes with it.
+        // Runs its tasks; those that are left at its end are dropped with `local`.
         let _all_is_done = Pin::new(&mut local).poll(context);
         Pin::new(&mut main).poll(context).map(exit_of)
     });

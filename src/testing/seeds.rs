@@ -1,7 +1,6 @@
-//! Many seeds of one test, on all cores, and the command that repeats the one that fails.
+//! Many seeds of one test, on all cores, and the command that repeats a failing one.
 //!
-//! Answers "for which seed does this fail, and how do I run it alone?". Invariants:
-//! 1. Each seed runs whole on one thread; which thread that is makes no difference to a world.
+//! 1. Each seed runs on one thread; which one makes no difference to a world.
 //! 2. The lowest failing seed that was run is named, with the text of its panic.
 
 use std::ops::Range;
@@ -13,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use informer_core::words::panic_text;
 
-/// After so many failing seeds no other one is begun.
+/// Failing seeds after which no other one is begun.
 const ENOUGH: usize = 5;
 
 /// Runs `scenario` with each of these seeds, on as many threads as there are cores. Blocks until all have ended.
@@ -57,7 +56,7 @@ pub fn each_seed(seeds: Range<u64>, scenario: impl Fn(u64) + Sync) {
     let test = std::thread::current().name().unwrap_or("seeds").to_owned();
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            // A world names the test, with the command that runs its seed alone, by its thread.
+            // A world finds the name of the test, for its command, in the name of the thread.
             let started = std::thread::Builder::new().name(test.clone()).spawn_scoped(scope, run);
             started.expect("the system has one more thread");
         }
@@ -69,7 +68,7 @@ pub fn each_seed(seeds: Range<u64>, scenario: impl Fn(u64) + Sync) {
     panic!("seed {seed} fails (and so do {others:?}); run it alone: {}\n{text}", command(*seed));
 }
 
-/// The command that runs this test with this seed alone.
+/// Runs this test with this seed alone.
 pub(super) fn command(seed: u64) -> String {
     let package = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
     let program = std::env::current_exe().ok().and_then(|program| target(&program, &package));
@@ -83,7 +82,7 @@ pub(super) fn command(seed: u64) -> String {
     )
 }
 
-/// The argument that chooses this test program among those of its package: else all of them would be built.
+/// Chooses this test program among those of its package: else all would be built.
 fn target(program: &Path, package: &str) -> Option<String> {
     let (name, _hash) = program.file_stem()?.to_str()?.rsplit_once('-')?;
     let folder = program.parent()?.file_name()?;
@@ -95,7 +94,6 @@ fn target(program: &Path, package: &str) -> Option<String> {
     })
 }
 
-/// The number in this environment variable.
 pub(super) fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }

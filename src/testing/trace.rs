@@ -1,9 +1,8 @@
 //! What has happened in a world, in order, each line with its simulated time.
 //!
-//! Answers "what did this run do, and did another run do the same?". Bytes of watches are kept as they came, and are read
-//! only when somebody wants to see them. Invariants:
-//! 1. At most [`KEPT`] lines are kept; the fingerprint is that of all lines there ever were.
-//! 2. A line holds nothing that differs between two runs of a seed.
+//! 1. Bytes of watches are kept as they came, and parsed only when shown.
+//! 2. At most [`KEPT`] lines are kept; the fingerprint is that of all lines there ever were.
+//! 3. A line holds nothing that differs between two runs of a seed.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,10 +13,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::Value;
 
-/// How many lines are kept.
 const KEPT: usize = 20_000;
 
-/// The lines of one world.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     lines: VecDeque<Line>,
@@ -25,7 +22,6 @@ pub(super) struct Trace {
     fingerprint: DefaultHasher,
 }
 
-/// One line.
 #[derive(Debug, Hash)]
 pub(super) struct Line {
     pub(super) at: Duration,
@@ -33,14 +29,13 @@ pub(super) struct Line {
     pub(super) what: What,
 }
 
-/// What happened.
 #[derive(Debug, Hash)]
 pub(super) enum What {
-    /// A request took effect, or was lost or refused on its way.
+    /// It took effect, or was lost or refused on its way.
     Request { number: u64, sent: Duration, method: String, path: String, outcome: String },
     /// A piece of a watch arrived.
     Watched { number: u64, bytes: Bytes },
-    /// Something else, in words.
+    /// In words.
     Happened(String),
 }
 
@@ -79,17 +74,17 @@ impl Trace {
         self.lines.push_back(line);
     }
 
-    /// A number that two runs share only if all their lines are equal.
+    /// Of two runs equal only if all their lines are.
     pub(super) fn fingerprint(&self) -> u64 {
         self.fingerprint.finish()
     }
 
-    /// The last lines, oldest first.
+    /// Oldest first.
     pub(super) fn last(&self, count: usize) -> impl Iterator<Item = &Line> {
         self.lines.iter().skip(self.lines.len().saturating_sub(count))
     }
 
-    /// The lines that are kept, oldest first.
+    /// Oldest first.
     pub(super) fn lines(&self) -> impl Iterator<Item = &Line> {
         self.lines.iter()
     }
@@ -108,7 +103,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// A simulated time, as hours, minutes, seconds and milliseconds.
+/// As hours, minutes, seconds and milliseconds.
 pub(super) struct Clock(pub(super) Duration);
 
 impl fmt::Display for Clock {
@@ -118,7 +113,7 @@ impl fmt::Display for Clock {
     }
 }
 
-/// The events of a watch, in a few words each.
+/// Each event of a watch in a few words.
 fn events(bytes: &[u8]) -> String {
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let told: Vec<String> = lines.map(|line| serde_json::from_slice(line).map_or_else(cut, told)).collect();

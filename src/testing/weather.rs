@@ -1,6 +1,5 @@
-//! How long a request is on its way, and what befalls it there, drawn from the seed.
+//! Draws from the seed how long a request is on its way, and what befalls it there.
 //!
-//! Answers "does this request arrive, and does its answer?". It decides only; the network waits and sends. Invariants:
 //! 1. Requests of one world draw one after the other from one stream of numbers.
 //! 2. A counted fault befalls as many requests as it was set for, and no watch that is already open.
 
@@ -8,45 +7,42 @@ use std::time::Duration;
 
 use informer_actors::testing::RandomNumbers;
 
-/// One watch in this many pieces is late by [`LATE`] times the usual lag: caches are stale.
+/// One of this many pieces of a watch is late, by up to [`LATE`] times the usual lag: caches are stale.
 const LATE_ONE_IN: usize = 16;
 const LATE: u32 = 20;
 
-/// The delays and faults of the network of one world.
 #[derive(Debug)]
 pub(super) struct Weather {
     dice: RandomNumbers,
-    /// The longest time in one direction.
+    /// At most, in one direction.
     pub(super) latency: Duration,
-    /// The longest usual time from the server to a watcher.
+    /// At most, from the server to a watcher, unless a piece is late.
     pub(super) watch_lag: Duration,
-    /// How many of the next requests are lost before they take effect.
+    /// The next requests that are lost before they take effect.
     pub(super) lose_requests: u32,
-    /// How many of the next answers are lost.
+    /// The next answers that are lost.
     pub(super) lose_answers: u32,
-    /// How many of the next requests are refused, and with which code.
+    /// The next requests that are refused, and the code.
     pub(super) refuse: (u32, u16),
-    /// How many of the next updates meet a newer version.
+    /// The next updates that meet a newer version.
     pub(super) conflicts: u32,
-    /// How many of the next requests are slow, and by how much at most.
+    /// The next requests that are slow, and by how much at most.
     pub(super) slow: (u32, Duration),
 }
 
-/// What befalls a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Fine,
     /// Its connection breaks before it takes effect.
     Lost,
-    /// It takes effect, and its connection breaks before the answer.
+    /// It takes effect; its connection breaks before the answer.
     AnswerLost,
-    /// It is refused with this code.
+    /// With this code.
     Refused(u16),
     /// Somebody else changes the object first.
     Overtaken,
 }
 
-/// A request on its way.
 #[derive(Debug)]
 pub(super) struct Journey {
     pub(super) fate: Fate,
@@ -68,18 +64,18 @@ impl Weather {
         }
     }
 
-    /// Draws a number below `bound`, which is not zero.
+    /// `bound` is not zero.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         ((self.dice.draw() * bound as f64) as usize).min(bound - 1)
     }
 
-    /// Draws a duration of whole milliseconds, at most so long.
+    /// In whole milliseconds.
     pub(super) fn up_to(&mut self, longest: Duration) -> Duration {
         let most = usize::try_from(longest.as_millis()).unwrap_or(usize::MAX - 1);
         Duration::from_millis(self.below(most + 1) as u64)
     }
 
-    /// What befalls the next request; `updates` says whether it changes an object that is there.
+    /// `updates`: it changes an object that exists.
     pub(super) fn journey(&mut self, updates: bool) -> Journey {
         let (mut there, back) = (self.up_to(self.latency), self.up_to(self.latency));
         if take(&mut self.slow.0) {
@@ -99,32 +95,29 @@ impl Weather {
         Journey { fate, there, back }
     }
 
-    /// How long the next piece of a watch is on its way.
+    /// Of the next piece of a watch.
     pub(super) fn lag(&mut self) -> Duration {
         let late = self.below(LATE_ONE_IN) == 0;
         let longest = if late { self.watch_lag.saturating_mul(LATE) } else { self.watch_lag };
         self.up_to(longest)
     }
 
-    /// No fault befalls requests from here on.
     pub(super) fn clear(&mut self) {
         (self.lose_requests, self.lose_answers, self.conflicts) = (0, 0, 0);
         (self.refuse.0, self.slow.0) = (0, 0);
     }
 }
 
-/// Counts down; whether there was something left.
+/// Counts down; returns whether something was left.
 fn take(left: &mut u32) -> bool {
     let some = *left > 0;
     *left = left.saturating_sub(1);
     some
 }
 
-// What goes wrong in a world: outages, lost answers, expired watches, conflicts, crashes.
-//
-// Each incident is something that users of real clusters have seen; a correct operator survives all of them. Invariants:
+// Incidents that users of real clusters have seen; a correct operator survives all of them.
 // 1. What is drawn depends on the seed alone.
-// 2. Each incident is over by itself: afterwards the server answers, and each process runs that ran before.
+// 2. Each incident ends by itself: then the server answers, and each process runs that ran before.
 
 /// Something that goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,7 +155,6 @@ pub enum Incident {
 }
 
 impl Incident {
-    /// Draws one for a world with this many processes.
     pub(super) fn draw(weather: &mut Weather, processes: usize) -> Self {
         let kinds = if processes == 0 { 12 } else { 16 };
         let kind = weather.below(kinds);
@@ -182,7 +174,7 @@ impl Incident {
             10 => Self::WatchesFreeze(time),
             11 => Self::Compaction,
             12 => Self::Freeze(process, time),
-            // Crashes are what operators bear worst: some last moments, some long.
+            // Operators survive crashes worst: some are long, some last a moment.
             _ => Self::Crash(process, [time, Duration::from_millis(1)][weather.below(2)]),
         }
     }

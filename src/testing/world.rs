@@ -1,12 +1,8 @@
 //! A simulated world: an in-memory API server, a network, processes, and a paused clock, from one seed.
 //!
-//! Answers "what does my operator run in, how is it broken, and what did it do?". The assertions are in `asserting.rs`.
-//! Invariants:
 //! 1. All of it is one thread; time moves on only when nothing can run.
-//! 2. Everything in it ends with `run`: processes are killed, what their programs have captured is dropped.
+//! 2. Everything ends with `run`: processes are killed, what their programs have captured is dropped.
 //! 3. A panic in a scenario shows the seed, the processes and the last lines of the trace.
-//!
-//! Read next: `process.rs`, `network.rs`, `incident.rs`.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -26,7 +22,7 @@ use crate::client::Client;
 use crate::object::ObjectKey;
 use crate::path::{Path, chrome_trace};
 
-/// How many lines of the trace are shown when something fails.
+/// Lines of the trace that a failure shows.
 const SHOWN: usize = 40;
 
 /// A simulated world. Cloning copies a pointer.
@@ -112,7 +108,7 @@ impl World {
         F: Future<Output = Result<(), Box<dyn Error>>> + 'static,
     {
         let mut processes = self.0.processes.borrow_mut();
-        // Far apart, since each start adds one.
+        // Far apart: each start adds one.
         let seed = self.0.seed.wrapping_add((processes.len() as u64 + 1) << 32);
         let world = (self.0.runtime.clone(), Rc::clone(&self.0.network), seed);
         let process = Process::spawn(name, world, program);
@@ -197,7 +193,7 @@ impl World {
         all
     }
 
-    /// The paths of the keys that this text names, of at most three.
+    /// Of at most three keys that this text names.
     fn paths_of_named(&self, text: &str) -> Vec<String> {
         let all = self.paths(|runtime| runtime.paths().all());
         let is_named = |key: &ObjectKey| {
@@ -248,8 +244,7 @@ impl World {
         &self.0.network
     }
 
-    /// What is shown when something fails: seed, time, processes, objects, the paths of the objects that `what` names, the last
-    /// lines of the trace.
+    /// For a failure: seed, time, processes, objects, the paths of the objects that `what` names, the last lines of the trace.
     pub(super) fn report(&self, what: &str) -> String {
         let Inner { seed, runtime, network, .. } = &*self.0;
         let mut lines =
@@ -264,7 +259,7 @@ impl World {
         lines.join("\n  ")
     }
 
-    /// The objects of the resources that were asked for, in short.
+    /// In short, of the resources that were asked for.
     fn objects(&self) -> Vec<String> {
         let requests = self.server().requests();
         let named = requests.into_iter().map(|request| request.resource).filter(|name| !name.is_empty());
@@ -283,7 +278,6 @@ impl World {
         resources.iter().map(listed).collect()
     }
 
-    /// Sets a counted fault.
     fn count(&self, incident: &Incident) {
         let mut weather = self.0.network.weather.borrow_mut();
         match *incident {
@@ -304,7 +298,7 @@ impl World {
         mend_it: fn(&Process),
     ) {
         let process = self.processes().get(number).cloned();
-        // One that the test has killed, stopped or frozen stays so, also if it does that meanwhile.
+        // A process that the test has killed, stopped or frozen stays so, also if it does that meanwhile.
         let Some(process) = process.filter(|process| process.orders().1) else { return };
         break_it(&process);
         let (orders, _) = process.orders();
@@ -355,7 +349,7 @@ impl WorldBuilder {
     }
 }
 
-/// The end of a world: shows what happened if it is by a panic, and drops the programs, which may hold the world.
+/// Shows what happened after a panic. Drops the programs, which may hold the world.
 struct End(World);
 
 impl Drop for End {

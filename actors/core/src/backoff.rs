@@ -1,8 +1,8 @@
 //! How long to wait after a failure: exponential, jittered, capped. Invariants:
-//! 1. The n-th wait since the last reset is drawn from d to 2d, where d = base × 2ⁿ⁻¹, at most `cap`: clients
-//!    that failed together do not come back together.
-//! 2. Only [`Backoff::reset`] makes waits shorter again; time does not. (client-go forgets after two minutes,
-//!    and so asks a dead server more than twice as often as it means to.)
+//! 1. The n-th wait since the last reset is between d and 2d, with d = base × 2ⁿ⁻¹, at most `cap`: clients that
+//!    failed together come back apart.
+//! 2. Only [`Backoff::reset`] makes waits shorter. (client-go forgets after two minutes, and asks a dead server too
+//!    often.)
 
 use std::time::Duration;
 
@@ -83,10 +83,10 @@ impl Backoff {
     }
 }
 
-/// A duration between `floor` and `floor + width`, chosen by `chance` (0 to 1).
+/// `chance` is from 0 to 1.
 pub(crate) fn spread(floor: Duration, width: Duration, chance: f64) -> Duration {
     let chance = if chance.is_finite() { chance.clamp(0.0, 1.0) } else { 0.0 };
-    // Not `mul_f64`, which panics where rounding leads beyond `Duration::MAX`.
+    // Not `mul_f64`, which panics above `Duration::MAX`.
     let part = Duration::try_from_secs_f64(width.as_secs_f64() * chance).unwrap_or(Duration::MAX);
     floor.saturating_add(part)
 }

@@ -1,5 +1,5 @@
-//! A long list in chunks, so that adding to it never copies its items: copying a full vector of 500,000
-//! objects takes milliseconds. Every chunk but the last has exactly [`CHUNK`] items.
+//! A long list in chunks. To add never copies items: a copy of 500,000 takes milliseconds. Each chunk but the last
+//! has [`CHUNK`] items.
 
 use std::iter::{Chain, Flatten};
 use std::slice;
@@ -19,11 +19,10 @@ pub const CHUNK: usize = 250;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunks<T> {
     full: Vec<Vec<T>>,
-    /// Not in `full`, so a short list is one allocation. Empty only if there is no item.
+    /// A short list is one allocation. Empty only if the list is.
     last: Vec<T>,
 }
 
-/// The items in order; made by [`Chunks::iter`].
 type Items<'a, T> = Chain<Flatten<slice::Iter<'a, Vec<T>>>, slice::Iter<'a, T>>;
 
 impl<T> Chunks<T> {

@@ -1,8 +1,7 @@
 //! What can happen to objects: the parts of a watch or list, and the changes that follow. Invariants:
-//! 1. A part names its object's key and version even when the object could not be decoded.
-//! 2. A [`Change`] is between two states that differ, or tells one state again (a resync).
-//! 3. The cause travels with the data from the source to the last subscriber; no state is compared to guess it. Events
-//!    of one key that become one have the cause of the one that counts.
+//! 1. A part names its object's key and version, also when the object could not be decoded.
+//! 2. A [`Change`] is between two states that differ, or repeats one state (a resync).
+//! 3. The cause travels with the data from the source to the last subscriber; it is never guessed from states.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,11 +1,9 @@
-//! The queue between the reflectors and the indexer: parts, whole lists and resyncs, in the order they came.
-//! Invariants:
-//! 1. A Replace, the end of a source and a Resync are barriers: no other entry overtakes them.
-//! 2. A push is always taken, also one entry that is larger than the bound. The sender is answered only when
-//!    there is room, so the bounds are exceeded by at most one message per source.
-//! 3. Adjacent resyncs are merged: the queue holds at most one more of them than parts.
-//! 4. Under `PerKey` a version is handed out only when the queue is empty: then everything up to it was
-//!    handed out.
+//! The queue between reflectors and indexer: parts, lists and resyncs in order of arrival. Invariants:
+//! 1. No entry overtakes a Replace, the end of a source or a Resync.
+//! 2. Every push is taken. The sender is answered only when there is room, so each source exceeds the bounds by at
+//!    most one message.
+//! 3. Adjacent resyncs merge: the queue holds at most one more of them than parts.
+//! 4. Under `PerKey` a version is handed out only when the queue is empty: then everything up to it was handed out.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -21,7 +19,7 @@ pub use keyed::Arrivals;
 
 mod keyed;
 
-/// A vector with more room than this is not kept for a later batch.
+/// Vectors with more room are not kept.
 const MOST_SPARE: usize = 32;
 
 /// In which order parts leave the queue.
@@ -134,9 +132,8 @@ pub struct DeltaQueue<S> {
     queue_order: QueueOrder,
     entries: VecDeque<Entry<S>>,
     depth: Depth,
-    /// The emptied vector of an earlier batch.
     spare: Vec<(SourceId, WatchPart<S>)>,
-    /// Under `PerKey`: versions of parts that were handed out, not yet handed out themselves.
+    /// Under `PerKey`: versions of parts handed out, not yet handed out themselves.
     arrived: BTreeMap<SourceId, ResourceVersion>,
 }
 
@@ -224,7 +221,7 @@ impl<S> DeltaQueue<S> {
             match self.pop() {
                 None => return self.run_empty(Vec::new()),
                 Some(Entry::Replace { source, replacement }) => {
-                    // The list's own version replaces the source's, forward or back.
+                    // The list's version replaces the source's, forward or back.
                     self.arrived.remove(&source);
                     return Some(Batch::Replace { source, replacement });
                 }
@@ -266,7 +263,6 @@ impl<S> DeltaQueue<S> {
         self.depth.bytes = self.depth.bytes + now.bytes - before.bytes;
     }
 
-    /// The rest of the entry goes back to the front.
     fn whole_keys(&mut self, mut keyed: PartsByKey<S>) -> Vec<(SourceId, WatchPart<S>)> {
         let parts = keyed.pop(self.bounds.batch);
         if keyed.is_empty() {

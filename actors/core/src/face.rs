@@ -1,6 +1,5 @@
-//! Names of this crate as `actix-informer` exports them, for examples that a user can paste. Such an example
-//! begins with the hidden line `use informer_core::face as actix_informer;`. `tests/documentation` compiles
-//! it without that line. Only examples may use this module.
+//! Names of this crate as `actix-informer` exports them, for examples only. These begin with the hidden line
+//! `use informer_core::face as actix_informer;`.
 
 pub mod informer {
     pub use crate::index::{Index, UnknownIndex};

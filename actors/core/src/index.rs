@@ -1,7 +1,7 @@
 //! Secondary indices: which objects have a given value, by a user's function.
 //!
-//! That function, and comparisons of the values of one object, run under `catch_unwind`. Comparisons between
-//! values of different objects do not: the order of the values must be total and must not panic.
+//! The function, and comparisons of values of one object, run under `catch_unwind`; comparisons between objects do
+//! not.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -69,8 +69,7 @@ impl<S, V> Index<S, V> {
         &self.name
     }
 
-    /// In order, each once. A panic of the function, or of a comparison of these values, is an error like any
-    /// other.
+    /// In order, each once. A panic of the function, or of a comparison, is an error.
     pub(crate) fn values_of(&self, object: &Object<S>) -> Result<Vec<V>, IndexError>
     where
         V: Ord,
@@ -78,7 +77,7 @@ impl<S, V> Index<S, V> {
         let ordered = || {
             let mut values = (self.values)(object)?;
             for value in &values {
-                // A value without an order, such as a NaN, has none with itself either.
+                // A value without an order, such as a NaN, has none with itself.
                 let _ = value.cmp(value);
             }
             values.sort_unstable();
@@ -107,7 +106,6 @@ impl<S> AnyIndex<S> {
         self.0.empty()
     }
 
-    /// If the function fails, the object is in no entry.
     pub(crate) fn update(&self, table: &mut NamedTable, object: &Object<S>) -> Result<(), IndexError> {
         self.0.update(table, object)
     }

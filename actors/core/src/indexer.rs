@@ -1,8 +1,7 @@
-//! The store: it applies the parts and lists of the sources, and returns exactly what changed. Invariants:
+//! The store: it applies parts and lists, and returns exactly what changed. Invariants:
 //! 1. `changes` replayed on the snapshot before gives the snapshot after ([`invariants::replays_to`]).
 //! 2. A Replace affects only its own source's keys.
-//! 3. A source's version goes back only by a rewind, or by an older list, which is reported. Everything up to
-//!    the version has been applied.
+//! 3. A source's version goes back only by a rewind, or by an older list, which is reported.
 
 use std::collections::VecDeque;
 
@@ -40,21 +39,20 @@ pub struct Store<S> {
     /// In the order of `working`'s indices.
     functions: Vec<AnyIndex<S>>,
     building: VecDeque<Building<S>>,
-    /// Parts by key that are being applied; a waiting Replace came after them.
+    /// Parts by key that came before any waiting Replace.
     keyed: Option<PartsByKey<S>>,
     replacing: Option<Replacing<S>>,
     waiting: VecDeque<Waiting<S>>,
     successors: Vec<Successors>,
-    /// The sources of the parts being applied, while anything told is kept.
+    /// Sources of the parts being applied, while anything told is kept.
     brought: Vec<SourceId>,
     draft: Draft<S>,
 }
 
 enum Waiting<S> {
     List(SourceId, Replacement<S>),
-    /// The source leaves; what it holds passes to these where they are behind.
+    /// The source hands over to these, where they are behind.
     Remove(SourceId, Successors),
-    /// What others have told to this source.
     Settle(SourceId),
 }
 
@@ -215,7 +213,6 @@ impl<S> Store<S> {
         self.replacing.is_some() || !self.waiting.is_empty()
     }
 
-    /// Completes what has to come before new parts.
     fn complete(&mut self) {
         self.advance_keyed(usize::MAX);
         while self.is_replacing() {
@@ -232,7 +229,6 @@ impl<S> Store<S> {
         }
     }
 
-    /// Removes and returns the object if no other source holds it.
     fn release(&mut self, key: &ObjectKey, source: &SourceId) -> Option<Object<S>> {
         let old = self.working.objects_mut().release(key, source)?;
         for table in self.working.indices_mut() {
@@ -245,7 +241,7 @@ impl<S> Store<S> {
         Some(old)
     }
 
-    /// Call it before a source reaches a version: the publish names it if that is its first.
+    /// Call before a source reaches a version: the publish names its first.
     fn note_first(&mut self, source: &SourceId) {
         if self.working.version(source).is_none() {
             self.draft.note_first(source.clone());

@@ -1,7 +1,6 @@
-//! What of a source's answers is let in: objects of its own cluster, in the namespaces that it keeps.
+//! What is let in of a source's answers: objects of its own cluster, in the namespaces that it keeps.
 //!
-//! An answer with a key of another cluster fails as a whole, and the error names the key. Otherwise objects of one name
-//! in two clusters would become one.
+//! A key of another cluster fails the whole answer: objects of one name in two clusters would become one.
 
 use std::iter::once;
 

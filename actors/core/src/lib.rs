@@ -1,16 +1,14 @@
-//! The decisions of an informer, as values and state machines.
+//! The decisions of an informer, as values and state machines: no runtime, clock, randomness, log or network.
 //!
-//! This crate has no runtime, clock, randomness, log or network. The caller passes the time, as a
-//! [`std::time::Duration`] since the start of the runtime, and a random number between 0 and 1. Each module
-//! holds the decisions of one actor of `informer-actors`, which only translates messages into calls and
-//! effects into messages.
+//! The caller passes the time, a [`std::time::Duration`] since the start of the runtime, and a random number between
+//! 0 and 1. Each module decides for one actor of `informer-actors`.
 //!
-//! Programs use `actix-informer`, which exports what they need of this crate and keeps it stable. Everything
-//! else here may change in any version.
+//! Programs use `actix-informer`, which keeps what it exports of this crate stable. All else may change in any
+//! version.
 //!
-//! [`meta`] and [`delta`] hold the data. An object passes [`reflector`] (what to request next),
-//! [`delta_fifo`] (what waits), [`indexer`] (what changed), [`processor`] (which subscribers are notified)
-//! and [`listener`] (which events one subscriber still has to receive).
+//! [`meta`] and [`delta`] hold the data. An object passes [`reflector`] (what to request next), [`delta_fifo`] (what
+//! waits), [`indexer`] (what changed), [`processor`] (which subscribers are notified) and [`listener`] (which events
+//! one subscriber still has to receive).
 
 pub mod backoff;
 pub mod chunks;

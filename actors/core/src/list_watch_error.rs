@@ -1,5 +1,4 @@
 //! Why a list, a watch or a get failed, and what that means for the next request ([`ListWatchError::class`]).
-//! An error is cheap to clone, because the state of an informer carries its last one.
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -1,14 +1,10 @@
-//! The events of one subscription that wait to be delivered.
-//!
-//! Invariants:
-//! 1. The events that [`Backlog::take`] returns lead to the newest state once nothing waits. Every step
-//!    passes [`invariants::Replay`].
-//! 2. Entries leave in order of arrival. A list, a late join, a restart and a resync are cursors, and cost
-//!    O(1) memory.
-//! 3. Under `Coalesce` a cursor stands for the live events of a key that it has yet to pass; other events of
-//!    a key merge. Under `Every` nothing merges. Under `Keys` only keys wait.
-//! 4. The initial events are delivered when all that waited at the first list of the last source has been
-//!    handled.
+//! The events of one subscription that wait to be delivered. Invariants:
+//! 1. Once nothing waits, the events of [`Backlog::take`] have led to the newest state. Every step passes
+//!    [`invariants::Replay`].
+//! 2. Entries leave in order of arrival. A list, a late join, a restart and a resync are cursors: O(1) memory.
+//! 3. Under `Coalesce` events of one key merge, or a cursor that has yet to pass the key stands for them. Under
+//!    `Every` nothing merges.
+//! 4. The initial events end when all that waited at the first list of the last source is handled.
 //!
 //! ```text
 //!  publish ──▶ pending.rs (by key) or waiting.rs (Every) ──┐
@@ -46,8 +42,7 @@ use filter::Filtering;
 use pending::Pending;
 use waiting::{Events, Line, Waiting};
 
-/// Unfinished cursors beyond this number are walked, or make an `Every` subscription full if they have
-/// events.
+/// Beyond this number, unfinished cursors are walked, or make an `Every` subscription full if they have events.
 const CURSORS: usize = 4;
 
 const CHUNK: usize = 250;
@@ -61,9 +56,7 @@ const CHUNK: usize = 250;
 /// assert!(backlog.is_empty() && backlog.initial_delivered());
 /// ```
 pub struct Backlog<S> {
-    /// The state after all waiting events.
     newest: Snapshot<S>,
-    /// Delivered before everything else.
     ready: VecDeque<(u64, Duration, Change<S>)>,
     cursors: VecDeque<Cursor<S>>,
     waiting: Waiting<S>,
@@ -84,7 +77,7 @@ pub struct Backlog<S> {
 #[derive(Debug)]
 struct Initial {
     missing: Vec<SourceId>,
-    /// What arrived up to this has to be handled first.
+    /// What arrived up to this is handled first.
     until: u64,
 }
 
@@ -229,7 +222,7 @@ impl<S> Backlog<S> {
     pub fn take(&mut self, max: usize) -> Vec<Change<S>> {
         let mut visits = if max == 0 { 0 } else { max.saturating_mul(4).saturating_add(1) };
         let is_all = self.cursors.is_empty() && self.waiting.len() + self.ready.len() <= max;
-        // One more than requested is looked for behind a cursor, so that its end shows.
+        // Looks for one more behind a cursor, so that its end shows.
         while visits > 0 && (self.ready.len() < max || (self.ready.len() == max && self.is_cursor_next())) {
             if !self.make_ready(max + 1 - self.ready.len(), &mut visits, is_all) {
                 break;
@@ -277,7 +270,6 @@ impl<S> Backlog<S> {
         self.is_under_way = false;
         self.latch();
         if self.is_empty() {
-            // An idle subscription holds no room.
             (self.ready, self.cursors, self.listed) = (VecDeque::new(), VecDeque::new(), None);
             self.waiting.shrink();
         }

@@ -1,6 +1,5 @@
-//! What identifies a cached object: its key, its uid, its version and its source. Versions compare
-//! numerically (apimachinery's `CompareResourceVersion`). [`Object::is_same_as`] alone decides whether two
-//! observations are the same state.
+//! What identifies a cached object: key, uid, version and source. Versions compare numerically (apimachinery's
+//! `CompareResourceVersion`).
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -38,8 +37,7 @@ enum Digits {
     Long(Arc<str>),
 }
 
-/// Servers count in 64 bits, which are 20 digits: a longer text is no version, and is not kept for each
-/// object.
+/// Servers count in 64 bits, which are 20 digits: a longer text is no version.
 const MOST_DIGITS: usize = 64;
 
 impl ResourceVersion {

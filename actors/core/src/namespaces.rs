@@ -1,11 +1,10 @@
-//! Which sources follow a set of namespaces: one for each of them, or one for the whole cluster.
+//! Which sources follow a set of namespaces: one for each, or one for the whole cluster.
 //!
-//! [`plan`] remembers nothing, so a caller that restarts goes on with what it finds. Call it again after each
-//! change of what it looks at. Invariants:
-//! 1. What is wanted and listed stays listed: a source is left only when another one has listed what is
-//!    wanted of it.
+//! [`plan`] remembers nothing, so a restarted caller goes on with what it finds. Call it after each change of its
+//! inputs. Invariants:
+//! 1. What is wanted and listed stays listed: a source is left only when another has listed what is wanted of it.
 //! 2. A missing source is requested once; nothing is added and left in one plan.
-//! 3. A cluster-wide source that the server refuses is left, and requested again after a while.
+//! 3. A cluster-wide source that the server refuses is left, and requested again later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -154,8 +153,7 @@ fn each(wanted: &Names, followed: &Followed) -> Plan {
     Plan { follow, leave: unwanted(wanted, followed).collect(), ..Plan::default() }
 }
 
-/// The cluster-wide source follows all; a few new namespaces have sources of their own until it lists them
-/// too.
+/// A few new namespaces have sources of their own until the cluster-wide source lists them.
 fn beside(wanted: &Names, followed: &Followed, all: &AllFollowed, few: usize) -> Plan {
     let surplus = all.asked.iter().any(|name| !wanted.contains(name));
     let new = wanted.iter().filter(|name| !all.asked.contains(*name));
@@ -173,7 +171,6 @@ fn beside(wanted: &Names, followed: &Followed, all: &AllFollowed, few: usize) ->
     Plan { follow, leave, all: None, cluster_wide: true }
 }
 
-/// The cluster-wide source is left when another source has listed each namespace that it holds.
 fn back(wanted: &Names, followed: &Followed, all: &AllFollowed) -> Plan {
     let is_listed = |name: &Arc<str>| followed.each.get(name) == Some(&NamespaceState::Listed);
     let all = if all.held.iter().all(|name| !wanted.contains(name) || is_listed(name)) {
@@ -186,7 +183,6 @@ fn back(wanted: &Names, followed: &Followed, all: &AllFollowed) -> Plan {
     Plan { all, ..each(wanted, followed) }
 }
 
-/// Nobody wants them, or their removal has begun and has to be waited for.
 fn unwanted<'a>(wanted: &'a Names, followed: &'a Followed) -> impl Iterator<Item = Arc<str>> + 'a {
     let goes = |(name, progress): &(&Arc<str>, &NamespaceState)| {
         !wanted.contains(*name) || **progress == NamespaceState::Leaving

@@ -1,6 +1,5 @@
-//! Large values that another thread frees: dropping one only hands it over. Many informers share an arbiter,
-//! and freeing a list of 500,000 objects there would delay all of them for a second. Without a [`Release`],
-//! or for empty [`Chunks`], a value is freed where it is dropped.
+//! Large values that another thread frees; a drop only hands one over. To free 500,000 objects on an arbiter would
+//! delay all its informers for a second.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -49,7 +48,7 @@ impl PendingFree {
 /// How values of one type are freed. Cloning copies a pointer.
 pub struct Freeing<T>(Option<(Arc<dyn Release>, Pack<T>)>);
 
-/// Packs a value for its release; returns it if it is empty.
+/// Returns the value if it is empty.
 type Pack<T> = fn(T) -> Result<Box<dyn Pieces>, T>;
 
 impl<T> Freeing<T> {
@@ -102,7 +101,6 @@ impl<E: Send + 'static> Freeing<Chunks<E>> {
 /// ```
 #[must_use = "a value that is not kept is freed"]
 pub struct OffArbiter<T> {
-    /// `Some` until the drop, or until the value is taken out.
     value: Option<T>,
     bytes: AtomicUsize,
     freeing: Freeing<T>,

@@ -1,7 +1,4 @@
-//! The path of one object: marks of the places that a change of it has passed, each with its time.
-//!
-//! `marks.rs` decides which changes leave marks, and which marks are kept. [`History`] has the states of objects that
-//! are followed: what changed in an object, and when.
+//! The path of one object: marks of the places that a change has passed, each with its time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -133,7 +130,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// Of marks with their numbers, which tell the order of marks of one time.
+    /// A mark's number tells the order of marks of one time.
     fn of(mut marks: Vec<(u64, Mark)>, is_cut: bool) -> Self {
         marks.sort_unstable_by_key(|(number, mark)| (mark.at, *number));
         Self { marks: marks.into_iter().map(|(_, mark)| mark).collect(), is_cut }

@@ -1,8 +1,5 @@
-//! The roster of listeners of one informer, in order of subscription. A listener that attaches again keeps
-//! its id.
-//!
-//! It is a sorted map and not a slab: a slab gives a freed place to the next listener, and a late message for
-//! the former one would reach it.
+//! The roster of listeners of one informer. A sorted map and not a slab: a slab reuses places, so a late message
+//! would reach the next listener.
 
 use std::collections::BTreeMap;
 use std::fmt;

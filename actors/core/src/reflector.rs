@@ -1,7 +1,4 @@
-//! The reflector's state machine: it decides what to request from one source next.
-//!
-//! The caller reports events with `handle_*`; `poll_effect` returns what to do next, `poll_timeout` when to
-//! call again. `phase.rs` lists all phases and flags.
+//! The reflector's state machine: it decides what to request next from one source.
 //!
 //! ```text
 //!              ┌── watch-list ──▶ initial events ──┐ end bookmark                 silent: renewal
@@ -9,15 +6,14 @@
 //!     ▲        └──────┴─▶ list, page by page ──────┘                  │    └────┘ failed: after a wait
 //!     └── at once, or after a wait ◀─── expired, unreadable, stale, ERROR, rewind
 //! ```
-//! Invariants, over all files of this module:
-//! 1. Versions delivered never go back, except by a Replace with cause `Rewind`.
-//! 2. A Replace is delivered only when the list or the initial events were complete.
+//! Invariants of all files of this module:
+//! 1. Delivered versions never go back, except by a Replace with cause `Rewind`.
+//! 2. A Replace is delivered only after a complete list or complete initial events.
 //! 3. One request is open at a time; a second watch only while a renewal awaits its head.
 //! 4. Every phase between start and stop waits for the permit, `poll_timeout` or the next `poll_effect`.
-//! 5. A list or watch-list is requested only with a permit of the list budget, and needs it until the list is
-//!    whole or has failed. No deadline runs while the machine waits for the permit.
-//! 6. A handler does nothing in a phase that it does not belong to: an answer may arrive after its request
-//!    was closed.
+//! 5. A list or watch-list needs a permit of the list budget, from its request until it is whole or has failed. No
+//!    deadline runs while the machine waits for the permit.
+//! 6. A handler does nothing in another phase than its own: an answer may arrive after its request was closed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -78,7 +74,7 @@ pub struct ListWatchMachine<S> {
     config: ReflectorConfig,
     phase: Phase<S>,
     newest: Option<ResourceVersion>,
-    /// The next list must not be older, if the source takes over from others.
+    /// The next list must not be older.
     floor: Option<ResourceVersion>,
     hints: RetryHints,
     backoff: Backoff,

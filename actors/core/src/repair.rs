@@ -1,11 +1,8 @@
 //! The schedule of GETs for undecodable objects of one source. Invariants:
-//! 1. A key is requested only while it is undecodable: until a version that decodes, a deletion, or a list
-//!    without it.
-//! 2. The first GET comes 1 to 2 min after the key became undecodable. The next gaps are drawn from d to 2d,
-//!    where d doubles from 1 to 5 min. Newer undecodable versions do not bring a GET forward.
+//! 1. A key is requested only until a version that decodes, a deletion, or a list without it.
+//! 2. The first GET comes 1 to 2 min after the key became undecodable. Later gaps are from d to 2d, where d doubles
+//!    from 1 to 5 min.
 //! 3. An answer does not count if it is older than what the watch has brought, or if a list came since.
-//!
-//! A list is processed in slices, because all of its objects may be undecodable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -44,14 +41,12 @@ pub struct RepairSchedule {
     /// By due time, without the key of the open GET.
     turns: BTreeSet<(Duration, ObjectKey)>,
     asked: Option<ObjectKey>,
-    /// No GET before this.
     pause_until: Duration,
-    /// Makes the random number of each key differ from the one before.
+    /// Gives each key another random number.
     draws: u32,
     intake: Option<Intake>,
 }
 
-/// What was undecodable before a list, and how far the list is processed.
 #[derive(Debug)]
 struct Intake {
     before: BTreeMap<ObjectKey, Broken>,

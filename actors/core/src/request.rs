@@ -1,5 +1,5 @@
 //! What a reflector requests from its source: one value per request. Invariants:
-//! 1. A page after the first carries a token and no version: the token names the version.
+//! 1. A later page carries a token and no version: the token names the version.
 //! 2. A watch with initial events requests `NotOlderThan` its version (`""` the first time).
 
 use std::fmt;

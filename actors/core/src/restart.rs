@@ -1,7 +1,7 @@
 //! The supervisor's decision when an actor ends, and the watchdog's about stalls. Invariants:
-//! 1. After `limit` restarts within `window` the next failure gives up, for good. A child that is revived, or
-//!    added again after its removal, gets a new history.
-//! 2. Each restart waits. The waits grow until the actor has run for a whole `window` without a failure.
+//! 1. After `limit` restarts within `window` the next failure gives up for good. A revived or added child has a new
+//!    history.
+//! 2. Each restart waits. Waits grow until the actor has run for a whole `window` without a failure.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ pub enum RestartVerdict {
 pub struct RestartHistory {
     policy: RestartPolicy,
     backoff: Backoff,
-    /// Those of the last `window`; at most `limit`.
+    /// Of the last `window`; at most `limit`.
     recent: VecDeque<Duration>,
     restarts: u32,
     gave_up: Option<Arc<str>>,
@@ -157,9 +157,8 @@ impl RestartHistory {
     }
 }
 
-// Stalls are counted in turns of the thread, not in seconds: a thread that is blocked, or a process that was
-// stopped, does not turn, so neither is reported. Without work there is no stall; any progress restarts the
-// count.
+// Stalls are counted in turns of the thread, not in seconds: a blocked thread or a stopped process does not turn, and
+// is not reported.
 
 /// This many turns of the thread with work and without progress are a stall. The thread shows at most one
 /// turn a second.

@@ -1,7 +1,6 @@
 //! The resync clock: when each subscription is due for a resync. Invariants:
-//! 1. Each subscription is due at its start plus whole multiples of its own period, however late the clock is
-//!    read.
-//! 2. Missed times are skipped: a delay of ten periods makes one resync, not ten.
+//! 1. Each is due at its start plus whole multiples of its own period, however late.
+//! 2. Missed times are skipped: a delay of ten periods makes one resync.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -25,7 +24,7 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// The next due time after `now`; `None` if time ends before it.
+    /// `None` if time ends before the next due time.
     fn after(self, now: Duration) -> Option<Self> {
         let late = now.saturating_sub(self.due);
         let into_period = Duration::from_nanos_u128(late.as_nanos() % self.period.as_nanos());

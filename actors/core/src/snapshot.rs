@@ -1,7 +1,6 @@
 //! A snapshot: the published, immutable state of an informer at one moment. Invariants:
-//! 1. Two snapshots share what did not change between them; an unchanged object is the same allocation in
-//!    both.
-//! 2. No public type shows the persistent map below it (`tree.rs`).
+//! 1. Snapshots share what did not change between them: an unchanged object is one allocation.
+//! 2. No public type shows the persistent map (`tree.rs`).
 
 use std::sync::Arc;
 
@@ -97,7 +96,7 @@ impl<S> Snapshot<S> {
         Self(Arc::new(Kept(OffArbiter::in_place(frame))))
     }
 
-    /// A snapshot of another frame, freed like this one.
+    /// Freed like this one.
     pub(crate) fn with(&self, frame: Frame<S>) -> Self {
         Self(Arc::new(Kept(self.0.0.freeing().keep(frame))))
     }
@@ -345,7 +344,7 @@ impl<S> Snapshot<S> {
 }
 
 impl<S> Snapshot<S> {
-    /// Whether only objects that pass differ. Allocates nothing.
+    /// Allocates nothing.
     pub(crate) fn differs_only_in(&self, newer: &Self, passes: impl Fn(&ObjectKey) -> bool) -> bool {
         let mut all_pass = true;
         diff::for_each(self, newer, |difference| all_pass &= passes(difference.key()));

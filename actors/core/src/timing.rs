@@ -1,7 +1,5 @@
-//! Durations that were measured: how many, how long all together, and how they are spread.
-//!
-//! One set of buckets serves all of them, so a sum over informers, queues and controllers is meaningful.
-//! Recording takes a constant time and allocates nothing.
+//! Measured durations: how many, how long in all, and how they are spread. One set of buckets serves all, so sums
+//! over informers, queues and controllers are meaningful.
 
 use std::time::Duration;
 

@@ -2,9 +2,9 @@
 //!
 //! A clone copies one pointer. A change copies the shared nodes on the path to its leaf. Invariants:
 //! 1. Names are unique and in order. No node is empty.
-//! 2. The name of a branch, except the first of a node, is above all names to its left, and not above the
-//!    first name to its right.
-//! 3. A node's sources include those of its items, so a walk for a source may skip a node that lacks it.
+//! 2. The name of a branch, except a node's first, is above all names to its left, and not above the first to its
+//!    right.
+//! 3. A node's sources include those of its items, so a walk for a source may skip nodes without it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ pub(crate) use map::{Key, SortedMap, SortedSet};
 mod map;
 pub(crate) mod walk;
 
-/// The most entries of a node. Larger leaves would make single events expensive: an update of a shared map
-/// copies a leaf, and counts a reference to every object in it.
+/// An update of a shared map copies a leaf, and counts a reference to each object in it: larger leaves would make
+/// events expensive.
 const MOST: usize = 32;
 
-/// More than any map has: each level after the first at least doubles the number of items.
+/// More than any map has: each level at least doubles the items.
 const LEVELS: usize = 16;
 
 pub(crate) trait Item: Clone {
@@ -33,13 +33,12 @@ pub(crate) trait Item: Clone {
 
     fn compare(one: &Self, other: &Self) -> Ordering;
 
-    /// A number that follows from the name, which stands in the node: most items of a leaf are then told apart
-    /// without a look at their names, which are elsewhere in memory. `None` if there is none.
+    /// A number from the name, in the node: it tells most items apart without a look at their names elsewhere in
+    /// memory. `None` if there is none.
     fn fingerprint_of(_query: Self::Query<'_>) -> Option<u32> {
         None
     }
 
-    /// The same of the item.
     fn fingerprint(&self) -> Option<u32> {
         None
     }
@@ -71,7 +70,7 @@ struct Branch<T: Item> {
     node: Arc<Node<T>>,
 }
 
-/// The position of a name, or of its insertion; valid until the tree changes.
+/// Valid until the tree changes.
 pub(crate) struct Descent {
     at: [usize; LEVELS],
     is_found: bool,
@@ -107,7 +106,6 @@ impl<T: Item> Tree<T> {
         self.item(&self.find(name))
     }
 
-    /// The sources of its items, or more.
     pub(crate) fn sources(&self) -> Sources {
         self.root.as_ref().map_or(Sources::NONE, |root| root.sources)
     }
@@ -121,12 +119,12 @@ impl<T: Item> Tree<T> {
         )
     }
 
-    /// Finds the name for which `order` returns `Equal`. It must order names as the tree does.
+    /// `order` returns `Equal` for the name, and must order names as the tree does.
     pub(crate) fn find_by(&self, order: impl Fn(&T::Name) -> Ordering) -> Descent {
         self.descend(order, |_| None)
     }
 
-    /// `known` may find the item in its leaf; else it is searched for by its order.
+    /// `known` may find the item in its leaf; else its order finds it.
     fn descend(
         &self,
         order: impl Fn(&T::Name) -> Ordering,
@@ -218,7 +216,7 @@ fn branch_by<T: Item>(branches: &[Branch<T>], order: impl Fn(&T::Name) -> Orderi
     branches.get(1..).map_or(0, |later| later.partition_point(|branch| order(&branch.name).is_le()))
 }
 
-/// Returns the node's new right neighbour if the node was split.
+/// Returns the new right neighbour if the node was split.
 fn insert_into<T: Item>(node: &mut Arc<Node<T>>, path: &[usize], item: T) -> Option<Branch<T>> {
     let (at, below) = path.split_first()?;
     let node = Arc::make_mut(node);
@@ -239,8 +237,8 @@ fn insert_into<T: Item>(node: &mut Arc<Node<T>>, path: &[usize], item: T) -> Opt
     }
 }
 
-/// Returns the right part of the entries if there were too many. An entry at the end leaves the left part
-/// full, because a list brings its objects in order.
+/// Returns the right part if there were too many entries. One at the end leaves the left part full: lists are in
+/// order.
 fn insert_or_split<E>(entries: &mut Vec<E>, at: usize, entry: E) -> Option<Vec<E>> {
     let put = |entries: &mut Vec<E>, at: usize, entry: E| {
         if entries.len() == entries.capacity() {
@@ -274,7 +272,7 @@ fn remove_from<T: Item>(node: &mut Arc<Node<T>>, path: &[usize]) -> T {
     }
 }
 
-/// Joins a small branch with its neighbour if one node has room for both.
+/// If one node has room for both.
 fn join_small<T: Item>(branches: &mut Vec<Branch<T>>, at: usize) {
     let count = branches[at].node.len();
     if count == 0 {
@@ -325,8 +323,8 @@ impl<T: Item> Default for Tree<T> {
     }
 }
 
-/// A Bloom filter of 64 bits over names of sources. It may contain more than was added, which costs a walk
-/// one visit, and never less.
+/// A Bloom filter of 64 bits over names of sources. It may contain more than was added, which costs a walk one visit,
+/// and never less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sources(u64);
 
@@ -335,8 +333,7 @@ impl Sources {
     pub(crate) const ALL: Self = Self(u64::MAX);
 
     pub(crate) fn of(source: &SourceId) -> Self {
-        // FNV-1a, mixed again because names that end alike must differ. The bit depends on the name alone: it
-        // is the same in every map.
+        // FNV-1a, mixed again because names that end alike must differ. The bit depends on the name alone.
         let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         let hash = source.as_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
         Self(1 << ((hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58))

@@ -1,7 +1,6 @@
 //! What a wait for a condition has seen of its object. Invariants:
-//! 1. The condition is called once for each new state: the object in a version, or its absence.
-//! 2. Another uid under the same name means that the object before was deleted: the condition is called for
-//!    the absence first.
+//! 1. The condition is called once for each new state: a version, or the object's absence.
+//! 2. Another uid under the name means that the object before was deleted: the absence comes first.
 
 use std::convert::Infallible;
 use std::fmt;

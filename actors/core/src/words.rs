@@ -1,5 +1,5 @@
-//! How durations and foreign texts are written in log lines and errors. A text of a server, file or panic has
-//! bounded length; whether it may be shown is decided where it comes from.
+//! How durations and foreign texts are written in log lines and errors. A text of a server, file or panic has bounded
+//! length.
 
 use std::any::Any;
 use std::fmt;
@@ -107,8 +107,7 @@ pub fn one_line(text: &str, most: usize) -> String {
     line
 }
 
-// A derived implementation requires the trait of each parameter, although only the fields need it, and shows
-// every field.
+// A derived implementation requires the trait of each type parameter, and shows every field.
 
 /// `Debug` by name and some fields: `debug_as!([S] Type<S>, self, field = self.value)`.
 #[doc(hidden)]

@@ -1,9 +1,9 @@
-//! Controllers: each key to which something happens is reconciled, once at a time, until it is in order.
+//! Controllers: each key to which something happens is reconciled until it is in order.
 //!
 //! Workers take keys from a queue and call the function, which reads the cache and gets no event. A key is
 //! reconciled with a state at least as new as what happened to it, never twice at once, and not before the
-//! caches have seen what its last reconcile wrote, within a bound. A panic, an error or a reconcile that
-//! hangs affects only its own key. Keys wait, not objects; all else that is kept is bounded.
+//! caches show what its last reconcile wrote, within a bound. A panic, an error or a hang affects only its
+//! own key. Keys wait, not objects; all that is kept is bounded.
 //!
 //! ```text
 //!  primary informer ──▶ Listener ──key──────────┐
@@ -209,11 +209,10 @@ informer_core::clone_of!([S: Body] Controller<S>);
 
 informer_core::debug_as!([S: Body] Controller<S>, self, name = self.name());
 
-/// Each worker, request, wait for a write, wait for an answer of an actor and stream of a controller holds one; the last drop
-/// is the end, also when a tokio runtime ends.
+/// Each worker, request, stream and wait of a controller holds one. The last drop is the end, also when a
+/// tokio runtime ends.
 #[derive(Clone)]
 struct Task {
-    /// Its last drop marks the controller as ended.
     _end: Arc<DropGuard>,
 }
 
@@ -244,7 +243,6 @@ pub struct ControllerEnd {
 }
 
 impl ControllerEnd {
-    /// Also returns the first task.
     fn new(name: &Arc<str>) -> (Self, Task) {
         let over = CancellationToken::new();
         let task = Task { _end: Arc::new(over.clone().drop_guard()) };

@@ -1,10 +1,9 @@
 //! A leader election: of several replicas of a program, one works, as long as it renews its lease.
 //!
-//! One supervised actor renews the lease on its own thread, so that no list and no callback delays it.
-//! Handles, terms and [`Validity`] read a clock at each call that also runs while the machine is suspended:
-//! the answer is true also while the actor is stuck or after the process was stopped. After a shutdown, the
-//! drop of the last handle, or the end of the runtime nothing leads and every wait ends, also if the thread
-//! is blocked.
+//! One supervised actor renews the lease on its own thread, so that no list and no callback delays it. Each
+//! call of a handle, a term or a [`Validity`] reads a clock that counts suspensions: the answer is true also
+//! while the actor is stuck or after the process was stopped. After a shutdown, the drop of the last handle,
+//! or the end of the runtime nothing leads and every wait ends, also if the thread is blocked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -212,7 +211,7 @@ impl Election {
 
     /// Waits until this process does not lead; returns at once if it does not.
     pub async fn lost(&self) {
-        // None at the end of the election, too: then no term lasts.
+        // Also ready at the end of the election: then no term lasts.
         let _lost = self.cell.until(|| self.cell.term().is_none().then_some(())).await;
     }
 
@@ -246,7 +245,7 @@ impl Election {
     pub async fn shutdown(&self, limit: Duration) -> Result<(), NotReleased> {
         self.cell.begin_end();
         let asked = async {
-            // The request fails if the actor dies; the next actor reads the end from the cell.
+            // The request fails if the actor dies; the next one reads the end from the cell.
             tokio::select! {
                 biased;
                 () = self.cell.over() => return,

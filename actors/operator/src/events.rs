@@ -1,9 +1,8 @@
-//! A recorder of events: what a program says about objects, sent by one supervised actor through an
-//! [`EventSink`].
+//! A recorder of events: what a program says about objects, sent by one supervised actor.
 //!
 //! [`EventRecorder::emit`] waits for nothing, and what is held is bounded. An accepted event is sent, dropped
-//! for a counted reason, or named by a flush that fails, also if the actor dies in between. Every wait ends
-//! when the recorder does. After the drop of the last handle what waits is still sent.
+//! for a counted reason, or named by a flush that fails, also if the actor dies. After the drop of the last
+//! handle what waits is still sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -156,7 +155,7 @@ impl EventRecorder {
         self.flush(limit).await
     }
 
-    /// False if the recorder ended before.
+    /// False if the recorder ended.
     async fn flushed(&self) -> bool {
         let over = &self.shared.inside.over;
         loop {
@@ -167,7 +166,7 @@ impl EventRecorder {
             };
             match answer {
                 Ok(()) => return true,
-                // The actor died during the request, and is restarted.
+                // The actor died, and is restarted.
                 Err(Closed) => tokio::task::yield_now().await,
             }
         }

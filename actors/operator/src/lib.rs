@@ -2,8 +2,8 @@
 //! and stops them.
 //!
 //! In each folder `machine` decides, without a clock, a runtime or a log; an actor carries that out;
-//! `kubernetes`, a feature, speaks with an API server. Programs use `actix-informer`, which exports and
-//! promises what they need.
+//! `kubernetes`, a feature, speaks with an API server. Programs use `actix-informer`, which exports what they
+//! need.
 
 pub mod controller;
 pub mod election;

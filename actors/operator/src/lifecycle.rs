@@ -1,8 +1,8 @@
 //! An operator: its probes, caches, controllers and election start in order, stop in reverse, and fail alone.
 //!
 //! A part is anything that implements [`Part`]; one supervised actor starts and stops them. A part that
-//! fails, panics or hangs is started again or waits alone; the status shows it with the reason. When the
-//! lease is lost, only the leader's work is dropped. Nothing installs a signal handler.
+//! fails, panics or hangs is started again or waits alone; the status shows why. A lost lease drops only the
+//! leader's work. Nothing installs a signal handler.
 //!
 //! ```text
 //!  start:  probes ─▶ caches ─▶ (each is ready) ─▶ work, election, events ─▶ (the lease is acquired) ─▶ the leader's work
@@ -42,7 +42,7 @@ mod part;
 mod run;
 mod status;
 
-/// How often a wait polls what parts do not report.
+/// For what parts do not report.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A running operator. Cheap to clone; when the last handle is dropped, every part is dropped at once:
@@ -99,20 +99,18 @@ pub struct NotReady {
 struct Shared {
     name: Arc<str>,
     runtime: Runtime,
-    /// In the order in which they start.
+    /// In the order of their starts.
     parts: Vec<Named>,
     executor: Executor,
     content: Locked<Content>,
     actor: Addr<Runner<Self>>,
     changed: Signal,
-    /// The parts were told to end what they hold.
     has_ended: AtomicBool,
     stop: CancellationToken,
     /// Cancelled when nothing of the actor exists any more.
     over: CancellationToken,
 }
 
-/// Registered until nothing of its actor exists any more.
 pub(crate) struct RegisteredOperator(Arc<Shared>);
 
 struct LastHandle(Arc<Shared>);
@@ -132,7 +130,7 @@ impl Operator {
             loop {
                 let status =
                     self.wait_until(|status| status.unready().is_empty() || status.stage != Stage::Running);
-                // A part that was stale for too long becomes ready again without a change of the operator.
+                // A part that was stale for too long becomes ready without a change of the operator.
                 if let Some(status) = within(LOOK_AGAIN, status).await {
                     return status.unready().is_empty();
                 }
@@ -157,7 +155,7 @@ impl Operator {
     pub async fn drain(&self) -> OperatorReport {
         self.view.0.change(|lifecycle, now| lifecycle.stop(now));
         let status = self.wait_until(|status| status.stage == Stage::Stopped).await;
-        // Then every part has ended what it holds.
+        // Every part has then ended what it holds.
         self.view.0.over.cancelled().await;
         OperatorReport::of(&status)
     }

@@ -1,9 +1,9 @@
-//! A work queue: keys that wait once each, and are handed out to one worker at a time. It needs no informer.
+//! A work queue: keys that wait once each, and are handed out to one worker at a time.
 //!
 //! Handles and items change the content directly; one supervised actor hands keys to the waiting workers. A
-//! key that was added is handed out, also if the actor dies in between, and never to two workers at once.
-//! Only `next` and `drain` wait, and every wait ends when the queue does. Memory is bounded by the number of
-//! keys and of waiting callers.
+//! key that was added is handed out, also if the actor dies, and never to two workers at once. Only `next`
+//! and `drain` wait, and every wait ends when the queue does. The numbers of keys and of waiting callers
+//! bound the memory.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -185,7 +185,6 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
         self.offer().await?.accept()
     }
 
-    /// An offer may still be refused.
     async fn offer(&self) -> Option<Offer<K, P>> {
         let over = &self.shared.inside.over;
         loop {
@@ -196,7 +195,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
             };
             match answer {
                 Ok(offer) => return offer,
-                // The actor died during the request, and is restarted.
+                // The actor died, and is restarted.
                 Err(Closed) => tokio::task::yield_now().await,
             }
         }
@@ -270,7 +269,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
             return Ok(());
         }
         let inside = &self.shared.inside;
-        // At a limit of zero the actor had no time to answer.
+        // At a limit of zero the actor could not answer.
         if !inside.over.is_cancelled() && inside.with(|queue, _, _| queue.is_drain_over()) {
             return Ok(());
         }
@@ -279,7 +278,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
         Err(NotDrained { queue: Arc::clone(&self.shared.inside.name), waiting, processing })
     }
 
-    /// False if the queue ended before.
+    /// False if the queue ended.
     async fn drained(&self) -> bool {
         let over = &self.shared.inside.over;
         loop {
@@ -343,7 +342,7 @@ impl<K: QueueKey> WorkQueueBuilder<K> {
         self.noting(0)
     }
 
-    /// At most `most` keys may have notes that take memory.
+    /// `most`: of notes that take memory.
     pub(crate) fn noting<P: QueueNote>(self, most: usize) -> WorkQueue<K, P> {
         let callbacks = self.runtime.callback_arbiter();
         let Self { runtime, name, lanes, limiter } = self;

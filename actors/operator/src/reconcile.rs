@@ -1,7 +1,5 @@
-//! What reconcilers share: finalizers, owner references, children, conditions, the status.
-//!
-//! It has no actor: a reconcile calls it. The decisions are in `reconcile/machine`, the requests in
-//! `reconcile/kubernetes.rs`.
+//! What reconcilers share: finalizers, owner references, children, conditions, the status. It has no actor: a
+//! reconcile calls it.
 
 #[cfg(feature = "kubernetes")]
 pub mod kubernetes;

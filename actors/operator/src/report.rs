@@ -1,8 +1,8 @@
-//! A report of everything that runs on a runtime, in one value.
+//! A report of everything that runs on a runtime.
 //!
-//! Each call copies figures and sends no message to an actor, so it also works when a thread is blocked.
-//! Entries come in the order in which they were made. An informer or a work queue is listed from its start
-//! until nothing of it runs any more, a subscription until no actor runs for it.
+//! A call copies figures and sends no message to an actor, so it also works when a thread is blocked. Entries
+//! come in the order in which they were made. An informer or a work queue is listed until nothing of it runs
+//! any more, a subscription until no actor runs for it.
 
 use std::any::Any;
 use std::sync::Arc;

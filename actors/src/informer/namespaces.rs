@@ -1,8 +1,7 @@
 //! Informers of namespaces that come and go.
 //!
-//! A change is delivered as exactly the difference: objects of a new namespace as `Added`, those of a removed
-//! one as `Deleted { exact: false, cause: Relist }`. Calls return at once; only the newest of several waiting
-//! changes is carried out. If namespaces are selected, only the selection changes them.
+//! A change is delivered as exactly the difference: objects of a new namespace as `Added`, those of a removed one as
+//! `Deleted { exact: false, cause: Relist }`. Of waiting changes only the newest is carried out.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -142,7 +141,6 @@ impl<S: Body> fmt::Debug for NamespaceSources<S> {
     }
 }
 
-/// Adds the first sources and the set to an informer's description.
 pub(crate) fn describe<S: Body>(
     spec: &mut InformerSpec<S>,
     sources: NamespaceSources<S>,
@@ -298,8 +296,8 @@ fn without(names: &Names, name: &str) -> Names {
     Arc::new(names.iter().filter(|known| ***known != *name).cloned().collect())
 }
 
-// Checks happen before anything changes. The set of a removed cluster stays, and is used when the cluster is
-// added again. While a source of the cluster is still being removed, the cluster is refused.
+// Checks come before any change. The set of a removed cluster stays, and is used when the cluster is added again.
+// While a source of the cluster is being removed, the cluster is refused.
 
 impl<S: Body> Informer<S> {
     /// Follows the namespaces of one more cluster: the given ones, each with its own source, or those that
@@ -333,7 +331,7 @@ impl<S: Body> Informer<S> {
             return Err(exists());
         }
         if let Wanted::Given(given) = &names {
-            // Checked before the set exists, because its follower would only log a refusal.
+            // Checked before the set exists: its follower would only log a refusal.
             let asked = NamespaceSet::new(usize::MAX, cluster.clone(), makers.clone());
             let each = sources_of_each(&asked, given, &informer)?;
             if let Some(refusal) = shared.sources.refusal(&each) {

@@ -1,9 +1,8 @@
 //! The sources of a running informer, as they come and go.
 //!
-//! A removal runs in a task of the informer, which continues if the caller's future is dropped, and also
-//! across a restart of the group. A removed source is stopped first; what it had handed over is applied, then
-//! the store forgets its objects. If another source holds an object too, neither an addition nor a removal is
-//! delivered for it; in a hand-over this holds for every live object, whichever source is ahead.
+//! A removal runs in a task of the informer, also across a restart of the group. If another source holds an object
+//! too, neither an addition nor a removal is delivered for it; in a hand-over this holds for every live object,
+//! whichever source is ahead.
 
 mod errors;
 
@@ -127,7 +126,7 @@ impl<S: Body> Informer<S> {
         let added: Vec<SourceId> = add.iter().map(|source| source.id.clone()).collect();
         let handing_over = pipeline.shared.sources.hand_over(remove, &add);
         self.join(add, true)?;
-        // Before the start no objects are held, so none can be delivered as deleted.
+        // Before the start no objects are held: none can be delivered as deleted.
         for source in added.iter().filter(|_| self.has_begun()) {
             self.source_synced(source).await?;
         }
@@ -212,8 +211,7 @@ fn not_removed(why: NotRemoved, informer: Arc<str>, source: &SourceId) -> Remove
     }
 }
 
-/// Removes a source in its own task. `over` is cancelled at the end, also when the informer or its arbiter
-/// stops first.
+/// In its own task. `over` is cancelled at the end, also when the informer or its arbiter stops first.
 fn carry_out<S: Body>(
     pipeline: &Pipeline<S>,
     (source, successors): (SourceId, Successors),
@@ -227,7 +225,7 @@ fn carry_out<S: Body>(
         let (informer, sources) = (&shared.name, &shared.sources);
         let removed = async {
             reflectors.remove(&source).await;
-            // If the group dies over the message, it is asked again in its next epoch.
+            // If the group dies over the message, its next epoch is asked.
             loop {
                 let (epoch, successors) = (shared.published.epoch(), successors.clone());
                 let end = RemoveSource { epoch, source: source.clone(), successors };

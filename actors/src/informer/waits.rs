@@ -1,7 +1,6 @@
 //! The waits of an informer's handle: for its sync, one source, its namespaces, or any status.
 //!
-//! All except [`Informer::wait_until`] end when a source that they need is given up. Only that one copies the
-//! whole status.
+//! All except [`Informer::wait_until`] end when a source that they need is given up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use crate::pipeline::status::{InformerStatus, SavedStatus, SourceStatus};
 use crate::pipeline::subscription_state::EndReason;
 use crate::wait_error::{Looked, NotSynced, Undecided, WaitError, wait};
 
-/// Limit of the extra wait for explanations of empty lists. Usually each is one request.
+/// For explanations of empty lists, mostly one request each.
 const MOST_FOR_HINTS: Duration = Duration::from_secs(2);
 
 /// The result of a wait for the first list of every source.
@@ -193,9 +192,8 @@ impl<S: Body> Informer<S> {
         synced.unwrap_or_else(|_| Err(self.stopped()))
     }
 
-    /// Whether a change of the set needs the list of this source: the source of a namespace, or, while the
-    /// namespaces are unknown, the source that selects them. The cluster-wide source is not needed: without
-    /// it the namespaces are followed one by one.
+    /// The source of a namespace, or, while the namespaces are unknown, the one that selects them. Not the
+    /// cluster-wide one: without it the namespaces are followed one by one.
     fn is_needed_by(&self, set: &NamespaceSet<S>, source: &SourceId) -> bool {
         let sources = &self.0.pipeline.shared.sources;
         if sources.stays_in_set(source, set.number) {

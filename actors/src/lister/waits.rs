@@ -1,8 +1,7 @@
-//! The waits of a lister: until a source has reached a version, or the cache has a write. And the age of a
-//! source's data.
+//! The waits of a lister, and the age of a source's data.
 //!
-//! A wait for a write follows the sources that its key has at the moment: sources may be added and removed
-//! during the wait. A wait on a fake ends at once, because no source brings more.
+//! A wait for a write follows the sources that its key has at the moment. A wait on a fake ends at once: no source
+//! brings more.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,12 +138,11 @@ impl<S: Body> Lister<S> {
         }
     }
 
-    /// A wait on a fake needs no limit and no clock.
+    /// A fake needs no limit and no clock.
     fn limit(&self, limit: Duration) -> Duration {
         if matches!(self.origin, Origin::Running(_)) { limit } else { Duration::MAX }
     }
 
-    /// The end of the informer. A fake brings nothing more: it has ended from the start.
     fn end(&self) -> impl Future<Output = ()> {
         let stop = match &self.origin {
             Origin::Running(keep) => Some(&keep.ending.stop),
@@ -158,8 +156,8 @@ impl<S: Body> Lister<S> {
     }
 }
 
-// The age of a source's data: the time since it last said something. A server sends an idle watch a bookmark
-// about once a minute.
+// The age of a source's data: the time since it last said something. A server sends an idle watch a bookmark about
+// once a minute.
 
 impl<S: Body> Informer<S> {
     /// How long ago this source last said something: an event, a bookmark or a part of a list. `None` if

@@ -3,8 +3,8 @@
 //! Each actor writes its own cell; supervision and the watchdog write the health. Handles read copies.
 //! 1. A lock is held only while values are copied; no user's code runs under it.
 //! 2. The figures and versions of the store change, and are read, in one step with the published snapshot.
-//! 3. A wait is woken by every change that can be waited for, and by no other. A wait for the sync is woken
-//!    only by what may end it (`settled`), so that it costs nothing while a list arrives.
+//! 3. A wait is woken by every change that can be waited for, and by no other; a wait for the sync only by what may
+//!    end it (`settled`).
 //! 4. The status does not change after the informer has stopped.
 
 mod sync;
@@ -116,8 +116,8 @@ impl StatusBoard {
     pub(crate) fn read(&self) -> InformerStatus {
         let cells = &self.0;
         let (stopped, queue) = (self.is_stopped(), cells.queue.read());
-        // Held until the versions are copied: a publish changes both in one step. A source that is removed
-        // meanwhile counts once.
+        // Held until the versions are copied: a publish changes both in one step. A source removed meanwhile counts
+        // once.
         let (sources, store, Past { lists, removed }) = cells
             .store
             .with(|store| cells.past.with(|past| (cells.sources.read(), store.clone(), past.clone())));
@@ -175,7 +175,7 @@ impl StatusBoard {
         begins
     }
 
-    /// Raised by each change. To wait: read its count, then the status, then wait.
+    /// To wait: read its count, then the status, then wait.
     pub(crate) fn changed(&self) -> &Signal {
         &self.0.changed
     }
@@ -286,8 +286,8 @@ impl StatusBoard {
         self.wake();
     }
 
-    /// False if `publish` refuses. Wakes the waits only if a number of objects or `synced` has changed, or
-    /// for the first list of a source.
+    /// False if `publish` refuses. Wakes the waits if a number of objects or `synced` has changed, or for a source's
+    /// first list.
     pub(crate) fn publish<S>(&self, figures: &StoreFigures<'_, S>, publish: impl FnOnce() -> bool) -> bool {
         let published = self.0.store.with(|store| {
             if !publish() {
@@ -358,8 +358,7 @@ impl StatusBoard {
         self.0.queue.show(depth, oldest_since);
     }
 
-    /// The time belongs to one batch: the Indexer takes the next one when every listener has recorded the
-    /// changes.
+    /// Of one batch: the Indexer takes the next when every listener has recorded the changes.
     pub(crate) fn hand_out(&self, arrived: Duration) {
         self.0.queue.hand_out(arrived);
     }

@@ -1,15 +1,12 @@
 //! Calls closures, one event at a time: async ones on the callbacks' arbiter, blocking ones on the callback pool.
 //!
 //! 1. A call starts after the last one has ended, in the order of the events.
-//! 2. A panic in the closure, in its future or in that future's drop is counted and logged with the event's key,
-//!    and the event is skipped. A batch is skipped as a whole; the key is that of its first event.
-//! 3. After the subscription's end no further call starts. The closure is dropped where it runs, after its last
-//!    call. An async call that still runs after `CALL_GRACE`, or at a shutdown's limit, is cancelled: its future is
-//!    dropped.
+//! 2. A panic in the closure, in its future or in that future's drop is counted and logged with the event's key, and
+//!    the event is skipped. A batch is skipped as a whole, with the key of its first event.
+//! 3. After the subscription's end no call starts. The closure is dropped where it runs, after its last call. An
+//!    async call that still runs after `CALL_GRACE`, or at a shutdown's limit, is cancelled: its future is dropped.
 //! 4. An async call that exceeds the subscription's limit is cancelled, counted and logged.
 //! 5. A shutdown inside a callback of the same subscription or informer does not wait for that callback.
-//!
-//! A task, or a place on the pool, is taken for one window of events, so a closure without events needs none.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -58,7 +55,7 @@ pub(crate) trait Callback<S: Body>: Send {
 
 pub(crate) struct Calls<'a> {
     clock: &'a Clock,
-    /// The event of the running call; the first one of a batch.
+    /// The event of the running call; the first of a batch.
     current: RefCell<Option<ObjectKey>>,
 }
 
@@ -66,7 +63,7 @@ impl Calls<'_> {
     async fn run(&self, state: &SubscriptionState, key: ObjectKey, call: impl Future<Output = ()>) {
         let began = self.clock.now();
         self.current.replace(Some(key));
-        // The future is also dropped inside the scope: its drop is the subscriber's code, too.
+        // Dropped inside the scope, too: its drop is the subscriber's code.
         let call = CALLED.scope(state.clone(), call);
         let mut call = pin!(Some(AssertUnwindSafe(call).catch_unwind()));
         let Some(running) = call.as_mut().as_pin_mut() else { return };
@@ -192,8 +189,7 @@ pub(crate) fn count_panic(state: &SubscriptionState, key: &ObjectKey, panic: Box
     drop_payload(panic);
 }
 
-/// The panic counts as "yes". Logs the first one, the second, the fourth and so on: a filter may panic on
-/// every object.
+/// The panic counts as "yes". Logs the first, second, fourth and so on: a filter may panic on every object.
 pub(crate) fn count_filter_panic(state: &SubscriptionState, key: &ObjectKey, panic: Box<dyn Any + Send>) {
     let count = state.count_filter_panic();
     if count.is_power_of_two() {
@@ -204,7 +200,6 @@ pub(crate) fn count_filter_panic(state: &SubscriptionState, key: &ObjectKey, pan
     drop_payload(panic);
 }
 
-// Blocking closures.
 
 /// The pool reports the drop of the closure: a shutdown waits for that.
 pub(crate) struct BlockingHost<S: Body> {
@@ -241,7 +236,7 @@ impl<S: Body> BlockingHost<S> {
     }
 }
 
-/// Returns when the call ended. `key` is that of the event, or of the first one.
+/// Returns when the call ended. `key` is that of the first event.
 fn call(
     (state, clock): (&SubscriptionState, &Clock),
     key: &ObjectKey,
@@ -269,10 +264,8 @@ fn call(
     ended
 }
 
-/// The least time between two looks at a running call.
 const LEAST_LOOK: Duration = Duration::from_millis(10);
 
-/// Reports each call that exceeds the limit.
 pub(crate) async fn watched<T>(
     called: impl Future<Output = T>,
     state: SubscriptionState,

@@ -1,13 +1,9 @@
-//! The DeltaFifo: the queue between the Reflectors and the Indexer. `informer_core::delta_fifo` decides.
+//! The DeltaFifo: the queue between Reflectors and Indexer. Its death restarts the group.
 //!
-//! 1. A push is answered when the queue is below both its bounds; until then the Reflector reads nothing
-//!    more.
+//! 1. A push is answered when the queue is below both its bounds; until then the Reflector reads nothing more.
 //! 2. A pop is answered when there is a batch; nothing polls the queue.
 //! 3. Entries that wait at its death, or come too late, are freed off the arbiter.
-//! 4. `HandedOver` keeps the newest version that a source has put in: a restarted Reflector continues from
-//!    it.
-//!
-//! It stops with the informer; its death restarts the group in a new epoch.
+//! 4. `HandedOver` keeps the newest version that a source has put in: there a restarted Reflector continues.
 
 use std::collections::VecDeque;
 
@@ -41,8 +37,7 @@ pub(crate) struct DeltaFifo<S: Body> {
     /// Answered when the source is removed: its end is queued (`removals`) or being applied (`removing`).
     removals: Vec<(SourceId, ReplySlot<()>)>,
     removing: Vec<ReplySlot<()>>,
-    /// Answered when the list is published: it is queued (`replaces`, in order) or being applied
-    /// (`replacing`).
+    /// Answered when the list is published: it is queued (`replaces`, in order) or being applied (`replacing`).
     replaces: VecDeque<(SourceId, OneshotSender<()>)>,
     replacing: Option<OneshotSender<()>>,
     handed_out: bool,
@@ -117,12 +112,12 @@ impl<S: Body> DeltaFifo<S> {
             && let Some(reply) = self.waiting_for_batch.take()
         {
             self.handed_out = true;
-            // If the Indexer has died, its group is being restarted.
+            // If the Indexer has died, its group restarts.
             let _heard = reply.send(batch);
         }
     }
 
-    /// A wait for the end of a source is answered when the Indexer requests the batch after that end.
+    /// A wait for the end of a source is answered by the Indexer's next request.
     fn pop(&mut self) -> Option<Batch<S>> {
         let batch = self.queue.pop_batch()?;
         let arrived = self.arrivals.handle_pop(self.queue.depth().parts);
@@ -192,7 +187,7 @@ impl<S: Body> Handler<RemoveSource> for DeltaFifo<S> {
 
     fn handle(&mut self, end: RemoveSource, _ctx: &mut Context<Self>) -> Answer<()> {
         let (slot, reply) = ReplySlot::new();
-        // In an older epoch the dropped slot answers `Closed`: the sender tries again in the new epoch.
+        // In an older epoch the dropped slot answers `Closed`: the sender tries again.
         if !self.is_stale(end.epoch) {
             self.spec.shared.fail_point(Site::DeltaFifoPush);
             self.removals.push((end.source.clone(), slot));
@@ -222,12 +217,12 @@ impl<S: Body> Handler<Pop<S>> for DeltaFifo<S> {
 
     fn handle(&mut self, Pop { epoch, spare, reply }: Pop<S>, _ctx: &mut Context<Self>) {
         if self.is_stale(epoch) {
-            // The reply is dropped: a batch for an Indexer of an older epoch would be lost.
+            // A batch for an Indexer of an older epoch would be lost.
             return;
         }
         self.spec.shared.fail_point(Site::DeltaFifoPop);
         self.spec.shared.progress.note();
-        // The Indexer requests a batch only after it has applied and published the last one.
+        // The Indexer has applied and published its last batch.
         self.removing.drain(..).for_each(|slot| slot.answer(()));
         if let Some(published) = self.replacing.take() {
             let _heard = published.send(());

@@ -1,12 +1,11 @@
-//! The end of an informer, which is told exactly once to everything that waits for it, and its report.
+//! The end of an informer, told exactly once to everything that waits for it, and its report.
 //!
-//! 1. An informer ends by its shutdown, with its last handle, when supervision gives up, or with its runtime,
-//!    arbiter or simulation.
+//! 1. An informer ends by its shutdown, with its last handle, its runtime, arbiter or simulation, or when supervision
+//!    gives up.
 //! 2. [`EndNotice`] is dropped when all its tasks have ended, also when the arbiter drops them. Only then the
 //!    status shows the stop.
 //! 3. Nothing here waits, or keeps the informer or its runtime alive.
-//! 4. A report sends no message, so it works when a thread is blocked. It lists a subscription until no actor
-//!    runs for it.
+//! 4. A report sends no message: it works when a thread is blocked.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +33,6 @@ pub(crate) struct Ending {
     /// Cancelled when all its tasks have ended.
     pub(crate) over: CancellationToken,
     by_runtime: AtomicBool,
-    /// What is done when all its tasks have ended.
     at_end: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// How a handle is found; the handles know the type.
     handle: OnceLock<Box<dyn Any + Send + Sync>>,
@@ -74,7 +72,7 @@ impl Ending {
         })
     }
 
-    /// Stops the actors, ends the subscriptions and frees the name. Further calls do nothing.
+    /// Stops the actors, ends the subscriptions and frees the name, once.
     pub(crate) fn end(&self) {
         self.stop.cancel();
         self.stop_reading.cancel();
@@ -95,7 +93,7 @@ impl Ending {
         self.handle.get().map(|handle| &**handle)
     }
 
-    /// Waits until a wait for this informer is useless, because a blocked thread keeps a part of it.
+    /// Ends when a wait for this informer is useless: a blocked thread keeps a part of it.
     pub(crate) async fn abandoned(&self) {
         self.abandoned.cancelled().await;
     }

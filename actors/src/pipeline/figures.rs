@@ -1,6 +1,5 @@
-//! Figures for a dashboard: the depth of the DeltaFifo (work queues are in `informer-operator`), how watches
-//! end, and the store. All times are of the runtime's clock. Recording takes a constant time and allocates
-//! nothing; counters only grow.
+//! Figures for a dashboard: the depth of the DeltaFifo, how watches end, and the store. Times are of the runtime's
+//! clock. Counters only grow.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -103,7 +102,7 @@ impl WatchEnds {
     }
 }
 
-// The cell of the queue. It has no lock, since it changes with each event.
+// No lock: it changes with each event.
 
 #[derive(Debug)]
 pub(crate) struct QueueCell {
@@ -150,7 +149,7 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(NEVER - 1)
 }
 
-// The figures of the store. They change in one step with the published snapshot.
+// Changed in one step with the published snapshot.
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StoreCell {

@@ -1,13 +1,11 @@
-//! The Indexer: sole owner of the store, and only writer of the published snapshot. `informer_core::indexer`
-//! decides.
+//! The Indexer: sole owner of the store, only writer of the published snapshot. `informer_core::indexer` decides.
 //!
 //! 1. It requests the next batch when the Processor has taken the changes of the last one.
-//! 2. A Replace, or parts by key, are applied in slices of [`SLICE`] objects; other messages are handled in
-//!    between. Readers see the state before a Replace or after it.
+//! 2. A Replace, or parts by key, are applied in slices of [`SLICE`] objects; other messages are handled in between.
+//!    Readers see the state before a Replace or after it.
 //! 3. It publishes in its own epoch only, and a snapshot before its changes are sent.
 //!
-//! It stops with the informer. If it fails, the group is restarted, and the store continues from the
-//! published snapshot.
+//! A restarted group continues from what is published.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -45,8 +43,7 @@ pub(crate) struct IndexerSpec<S: Body> {
     pub(crate) processor: Addr<Processor<S>>,
 }
 
-/// Kept until every listener has recorded the newer snapshot. Whoever still holds one of the objects then, such
-/// as an event that waits, frees it last.
+/// Kept until every listener has recorded the newer snapshot. Who still holds one of the objects then frees it.
 struct Replaced<S> {
     before: Snapshot<S>,
     is_list: bool,
@@ -59,9 +56,9 @@ impl<S> Replaced<S> {
         self.objects.len() + usize::from(self.lone.is_some())
     }
 
-    /// The objects are freed off the arbiter, and the snapshot before a list too. The snapshot before other changes is
-    /// freed here: in the queue of the freeing thread it would keep every object that is replaced until its turn comes,
-    /// and no bound counts these.
+    /// The objects, and the snapshot before a list, are freed off the arbiter. The snapshot before other changes is
+    /// freed here: in the queue of the freeing thread it would keep every object replaced until its turn, beyond any
+    /// bound.
     fn free(self) {
         if !self.is_list {
             self.before.free_here();
@@ -78,7 +75,7 @@ pub(crate) struct Indexer<S: Body> {
     machine: IndexerMachine<Batch<S>>,
     answers: Answers<S>,
     spare: Vec<(SourceId, WatchPart<S>)>,
-    /// The sources of the last batch: only their versions change with its publish.
+    /// Of the last batch: only their versions change with its publish.
     touched: Vec<SourceId>,
     /// Which exchange the store knows of.
     seen_exchange: u64,
@@ -153,7 +150,7 @@ impl<S: Body> Indexer<S> {
             self.answers.batch = None;
             match batch {
                 Ok(batch) => self.machine.handle_batch(batch),
-                // The DeltaFifo has died: the whole group is restarted, this actor too.
+                // The DeltaFifo has died: the group restarts, this actor too.
                 Err(_) => self.machine.handle_end(),
             }
             return true;
@@ -197,7 +194,7 @@ impl<S: Body> Indexer<S> {
                 self.touched.push(source.clone());
             }
         });
-        // Read before each batch: a batch without this news was popped before the source requested its list.
+        // Before each batch: one without this news was popped before the source requested its list.
         if let Some(exchanged) = self.spec.shared.sources.exchanged_since(&mut self.seen_exchange) {
             self.store.hand_over_among(exchanged);
         }
@@ -285,7 +282,7 @@ impl<S: Body> Indexer<S> {
 impl<S: Body> ActorFuture<Indexer<S>> for Waits {
     type Output = ();
 
-    /// Never ready. Each ask is polled in the call that makes it, or in the one after a message.
+    /// Never ready. Each ask is polled in the call that makes it, or after a message.
     fn poll(
         self: Pin<&mut Self>,
         indexer: &mut Indexer<S>,
@@ -310,8 +307,7 @@ impl<S: Body> Handler<AddIndex<S>> for Indexer<S> {
 }
 
 impl<S: Body> Indexer<S> {
-    /// Registers the index, so that it survives restarts. A call that is repeated, because the Indexer was
-    /// restarted before its answer, succeeds.
+    /// So that the index survives restarts. A call repeated after a restart of the Indexer succeeds.
     fn add_index(&mut self, AddIndex { index, call }: AddIndex<S>) -> Result<(), IndexExists> {
         let indices = &self.spec.shared.indices;
         match self.store.begin_index(index.clone()) {

@@ -1,13 +1,10 @@
-//! A Listener: it records the changes for one subscriber, and delivers them.
-//! `informer_core::listener::machine` decides.
+//! A Listener: it records the changes for one subscriber, and delivers them. `informer_core::listener::machine`
+//! decides.
 //!
 //! 1. Recording never waits for delivery: a slow, stuck or dead subscriber delays nothing else.
-//! 2. Every event goes to the machine first; then all its effects are carried out, in order, in the same
-//!    turn.
-//! 3. Of the subscriber's code only its filters run here: guarded, and named by the watchdog if they block.
+//! 2. Every event goes to the machine first; then all its effects are carried out, in order, in the same turn.
+//! 3. Of the subscriber's code only filters run here: guarded, and named by the watchdog if they block.
 //! 4. Events that wait at its end are freed off the arbiter.
-//!
-//! If it fails, its subscription ends with a reason.
 
 use std::sync::Arc;
 
@@ -89,8 +86,7 @@ impl<S: Body> Child for Listener<S> {
     }
 }
 
-/// Frees the waiting events off the arbiter. An `OffArbiter` field would cost each idle subscription four
-/// words.
+/// Frees waiting events off the arbiter. An `OffArbiter` field would cost each idle subscription four words.
 impl<S: Body> Drop for Listener<S> {
     fn drop(&mut self) {
         self.spec.shared.forget_delivered(self.spec.state.name());
@@ -124,8 +120,8 @@ impl<S: Body> Listener<S> {
         }
     }
 
-    /// A feed first takes, in several turns, what a former Listener has taken and not settled. Until then
-    /// this actor handles nothing else, and others have their turns.
+    /// A feed first takes, in several turns, what a former Listener has taken and not settled. Until then this actor
+    /// handles nothing else.
     fn begin(&mut self, snapshot: Snapshot<S>, behind: Option<ObjectKey>, ctx: &mut Context<Self>) {
         if let Delivery::Feed(feed) = &self.spec.delivery
             && let Some(last) = feed.begin(&snapshot, behind.as_ref())
@@ -146,7 +142,7 @@ impl<S: Body> Listener<S> {
             listener: Arc::clone(&self.spec.address),
             resync: self.spec.state.times().resync,
         };
-        // An error means that the Processor died before its answer: after its restart it sends a Reattach.
+        // An error: the Processor died. After its restart it sends a Reattach.
         ctx.spawn(self.spec.processor.send(me).into_actor(self).map(|_, _, _| ()));
     }
 
@@ -230,7 +226,7 @@ impl<S: Body> Handler<Distribute<S>> for Listener<S> {
             self.machine.handle_changes(changes.as_slice(), &snapshot, resync, arrived);
             self.drive(ctx);
         }
-        // Recorded. When the last listener has dropped its share, the Indexer goes on.
+        // Recorded. When the last share is dropped, the Indexer goes on.
         drop(reply);
     }
 }

@@ -1,5 +1,4 @@
-//! The addresses of all live Listeners, which a new Processor asks to attach again, and the states of
-//! subscriptions. No lock is held over an await.
+//! The addresses of all live Listeners, and the states of subscriptions. No lock is held over an await.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +22,7 @@ impl<S: Body> ListenerRoster<S> {
 
     pub(crate) fn join(&self, id: ListenerId, listener: Arc<Addr<Listener<S>>>) {
         let replaced = self.0.with(|addresses| addresses.insert(id, listener));
-        // Not under the lock: the drop of the last address drops the messages of a mailbox and their bodies.
+        // Not under the lock: the last address drops the messages of a mailbox and their bodies.
         drop(replaced);
     }
 
@@ -39,7 +38,6 @@ impl<S: Body> ListenerRoster<S> {
 
 informer_core::clone_of!([S: Body] ListenerRoster<S>);
 
-// The states of subscriptions, for the informer's end and its reports.
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Subscriptions(Arc<Guarded<Vec<SubscriptionState>>>);
@@ -47,8 +45,7 @@ pub(crate) struct Subscriptions(Arc<Guarded<Vec<SubscriptionState>>>);
 impl Subscriptions {
     pub(crate) fn add(&self, state: SubscriptionState) {
         self.0.with(|subscriptions| {
-            // Finished ones are removed only when the list is full: on average a constant number of checks
-            // for each.
+            // Finished ones are removed only when the list is full: on average O(1) checks for each.
             if subscriptions.len() == subscriptions.capacity() {
                 subscriptions.retain(|state| !state.has_left());
             }
@@ -70,7 +67,7 @@ impl Subscriptions {
         live
     }
 
-    /// Those that still have a Listener or a closure, even after their end.
+    /// Those that have a Listener or a closure, even after their end.
     pub(crate) fn present(&self) -> Vec<SubscriptionState> {
         self.those(|state| !state.has_left())
     }

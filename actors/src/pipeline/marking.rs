@@ -1,6 +1,6 @@
-//! Where changes leave marks on their way through an informer; `runtime/paths.rs` keeps them. Nothing here
-//! costs more than a load while no path is asked for. The objects of a list leave marks when they are
-//! delivered, and those of followed keys also when the list is published.
+//! Where changes leave marks on their way through an informer. Without a path asked for, nothing here costs more than
+//! a load. The objects of a list leave marks when they are delivered, those of followed keys also when the list is
+//! published.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::pipeline::messages::Body;
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::Arrival;
 
-/// A part or a change: its key, its version, and whether it is live.
+/// Its key, its version, and whether it is live.
 type Passing<'a> = (&'a ObjectKey, &'a ResourceVersion, bool);
 
 fn part<S>(part: &WatchPart<S>) -> Option<Passing<'_>> {
@@ -30,7 +30,6 @@ fn change<S>(change: &Change<S>) -> Passing<'_> {
 }
 
 impl<S: Body> PipelineShared<S> {
-    /// A source has brought these.
     pub(crate) fn mark_arrived(&self, source: &SourceId, parts: &[WatchPart<S>], arrival: &Arrival) {
         let paths = &self.runtime.0.paths;
         if paths.is_on() {
@@ -62,7 +61,6 @@ impl<S: Body> PipelineShared<S> {
         }
     }
 
-    /// A listener hands these to its subscriber.
     pub(crate) fn mark_delivered(&self, subscription: &Arc<str>, window: &Notifications<S>) {
         if let Notifications::Changes(changes) = window {
             let step = Passage::Delivered(subscription);
@@ -78,7 +76,6 @@ impl<S: Body> PipelineShared<S> {
         }
     }
 
-    /// The subscriber has handled what it was handed.
     pub(crate) fn mark_handled(&self, subscription: &Arc<str>) {
         let paths = &self.runtime.0.paths;
         if paths.is_on() {

@@ -86,7 +86,7 @@ impl Message for Resync {
 #[derive(Debug)]
 pub(crate) struct Pop<S: Body> {
     pub(crate) epoch: Epoch,
-    /// The emptied vector of an earlier batch, for reuse.
+    /// An emptied vector, for reuse.
     pub(crate) spare: Vec<(SourceId, WatchPart<S>)>,
     pub(crate) reply: OneshotSender<Batch<S>>,
 }
@@ -108,8 +108,8 @@ impl<S: Body> Message for FanOut<S> {
     type Result = ();
 }
 
-/// Each [`Distribute`] holds a share. The drop of the last one answers the Indexer: every listener has
-/// recorded the changes, or has died.
+/// Each [`Distribute`] holds a share. The drop of the last one answers the Indexer: every listener has recorded the
+/// changes, or has died.
 #[derive(Debug)]
 pub(crate) struct FanOutReply(Option<OneshotSender<()>>);
 
@@ -122,7 +122,7 @@ impl FanOutReply {
 impl Drop for FanOutReply {
     fn drop(&mut self) {
         if let Some(reply) = self.0.take() {
-            // If the Indexer is gone, its group is being restarted.
+            // If the Indexer is gone, its group restarts.
             let _sent = reply.send(());
         }
     }
@@ -187,7 +187,7 @@ pub(crate) struct Take<S> {
 #[derive(Debug)]
 pub(crate) enum Taken<S> {
     Events(Vec<Notify<S>>),
-    /// All initial events have been handled. Sent once.
+    /// Sent once, when all initial events have been handled.
     InitDone,
 }
 

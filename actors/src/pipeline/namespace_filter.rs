@@ -1,5 +1,5 @@
-//! The [`Holdings`] of a cluster-wide source, shared by the actor that exchanges sources and the source's reflector. No
-//! other lock is taken under its lock.
+//! The [`Holdings`] of a cluster-wide source, shared by the follower and the source's reflector. No other lock is
+//! taken under its lock.
 
 use informer_core::namespaces::Names;
 use informer_core::namespaces::holdings::Holdings;
@@ -7,7 +7,6 @@ use informer_core::namespaces::holdings::Holdings;
 use crate::runtime::locked::Guarded;
 use crate::runtime::signal::Signal;
 
-/// It outlives its reflector.
 #[derive(Debug, Default)]
 pub(crate) struct NamespaceFilter {
     holdings: Guarded<Holdings>,
@@ -21,13 +20,12 @@ impl NamespaceFilter {
         Self { holdings: Guarded::new(Holdings::new(asked)), changed: Signal::default() }
     }
 
-    /// Asks for these.
     pub(crate) fn ask(&self, asked: Names) {
         self.change(|holdings| holdings.handle_asked(asked));
         self.changed.raise();
     }
 
-    /// As they are now. Copies three pointers.
+    /// Copies three pointers.
     pub(crate) fn holdings(&self) -> Holdings {
         self.holdings.with(|holdings| holdings.clone())
     }

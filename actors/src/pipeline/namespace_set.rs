@@ -1,4 +1,4 @@
-//! A set of namespaces that an informer follows, as it changes. `informer_core::namespaces` decides.
+//! A set of namespaces that an informer follows, as it changes.
 //!
 //! 1. Of changes that come while sources are exchanged, only the last one is carried out.
 //! 2. Every change raises `changed`, and so do `join` and `sync`.
@@ -48,7 +48,7 @@ struct State {
     generation: u64,
     /// The last change whose new namespaces all have a source.
     joined: u64,
-    /// The last change of which everything is exchanged and has listed.
+    /// The last change that is exchanged and listed.
     synced: u64,
     refused: Option<ClusterWideRefusal>,
     /// A namespace without a source, and why, once all others have listed.
@@ -57,7 +57,6 @@ struct State {
     is_removed: bool,
 }
 
-/// The last refusal of the cluster-wide source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClusterWideRefusal {
     pub(crate) reason: Arc<str>,
@@ -96,12 +95,12 @@ impl<S> NamespaceSet<S> {
         self.makers.with(|makers| makers.is_selected)
     }
 
-    /// Its cluster is removed: its makers may be replaced. Returns the number of this change.
+    /// Its cluster is removed: its makers may be replaced. Returns this change's number.
     pub(crate) fn remove(&self) -> u64 {
         self.exchange(|_| Names::default(), true)
     }
 
-    /// Replaces the makers if the cluster was removed; returns those not used.
+    /// If the cluster was removed. Returns the makers that are not used.
     pub(crate) fn renew(&self, makers: Makers<S>) -> Result<Makers<S>, Makers<S>> {
         let was_removed = self.state.with(|state| {
             let was_removed = std::mem::take(&mut state.is_removed);
@@ -126,12 +125,12 @@ impl<S> NamespaceSet<S> {
         SourceSpec { filter: Some(filter), ..source }
     }
 
-    /// Returns the number of this change. An equal set is no change.
+    /// Returns this change's number. An equal set is no change.
     pub(crate) fn change(&self, change: impl FnOnce(Option<&Names>) -> Names) -> u64 {
         self.exchange(change, false)
     }
 
-    /// One lock for both: who is woken by the change sees that the cluster is removed.
+    /// One lock for both: who is woken sees that the cluster is removed.
     fn exchange(&self, change: impl FnOnce(Option<&Names>) -> Names, removes: bool) -> u64 {
         let (generation, _equal) = self.state.with(|state| {
             let names = change(state.wanted.as_ref());
@@ -180,8 +179,7 @@ impl<S> NamespaceSet<S> {
         self.reached(|state| state.joined, generation).await;
     }
 
-    /// As [`Self::sync`], but this namespace could not be followed. Ignored if there is a newer change: it
-    /// may not want the namespace.
+    /// As [`Self::sync`], but this namespace could not be followed. Ignored after a newer change.
     pub(crate) fn fail(&self, generation: u64, failed: Option<(Arc<str>, Arc<str>)>) {
         let is_news = self.state.with(|state| {
             let is_news = state.generation == generation && state.failed != failed;
@@ -246,8 +244,8 @@ impl<S> NamespaceSets<S> {
         self.0.with(|state| state.sets.clone())
     }
 
-    /// The set of this cluster with these makers: renewed if the cluster was removed, or new, with `true`.
-    /// `None` if it is followed.
+    /// Of this cluster, with these makers: renewed if the cluster was removed, or new (`true`). `None` if it is
+    /// followed.
     pub(crate) fn renewed_or_new(
         &self,
         cluster: Option<ClusterName>,
@@ -262,7 +260,7 @@ impl<S> NamespaceSets<S> {
             state.sets.push(Arc::clone(&set));
             (None, set)
         });
-        // What the program captured is dropped after the lock.
+        // After the lock: drops what the program captured.
         match renewed {
             Some(renewed) => renewed.is_ok().then_some((set, false)),
             None => Some((set, true)),

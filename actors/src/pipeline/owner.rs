@@ -26,7 +26,7 @@ pub(crate) const MEMBER: Role =
 pub(crate) const REFLECTOR: Role =
     Role { on_failure: OnFailure::RestartAlone, follows_group: true, tells_owner: true };
 
-/// Never restarted: its waiting events would be lost silently. Its subscription ends with a reason instead.
+/// Never restarted: its waiting events would be lost silently. Its subscription ends with a reason.
 pub(crate) const LISTENER: Role =
     Role { on_failure: OnFailure::GiveUp, follows_group: false, tells_owner: false };
 

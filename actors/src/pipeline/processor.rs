@@ -1,14 +1,9 @@
-//! The Processor: it sends changes to all listeners, and starts resyncs. `informer_core::processor` and
-//! `informer_core::resync` decide.
+//! The Processor: it sends changes to all listeners, and starts resyncs. Its death restarts the group.
 //!
-//! 1. The Indexer goes on when all listeners have recorded the changes. They only record, so nothing here
-//!    waits for a subscriber's code.
-//! 2. A listener is attached in one turn with the snapshot it starts from: it misses nothing and gets nothing
-//!    twice.
-//! 3. A message to an ended listener is dropped with its share of the reply: others are not affected.
+//! 1. The Indexer goes on when all listeners have recorded the changes: nothing here waits for a subscriber's code.
+//! 2. A listener is attached in one turn with its first snapshot: it misses nothing and gets nothing twice.
+//! 3. A message to an ended listener is dropped with its share of the reply.
 //! 4. After a restart every listener of the roster is asked to attach again.
-//!
-//! If it fails, the group is restarted.
 
 use std::sync::Arc;
 
@@ -101,7 +96,7 @@ impl<S: Body> Handler<FanOut<S>> for Processor<S> {
     type Result = ();
 
     fn handle(&mut self, message: FanOut<S>, _ctx: &mut Context<Self>) {
-        // In every case the drop of the last share of this reply answers the Indexer.
+        // In every case the drop of the last share answers the Indexer.
         let FanOut { epoch, snapshot, changes, resync, reply } = message;
         let reply = FanOutReply::new(reply);
         if epoch != self.epoch {

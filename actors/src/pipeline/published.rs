@@ -2,11 +2,10 @@
 //! restarts.
 //!
 //! 1. Reading takes no lock and no mailbox. Readers and the writer never wait for each other.
-//! 2. A publish of an older epoch is refused: what a restarted group reads here stays the newest until the
-//!    group publishes.
-//! 3. A wait for a version is woken after a snapshot that has reached it is readable. No other publish that
-//!    moves its source wakes it, as long as the store holds that source. A wait for a change of an object is
-//!    woken by the publish that shows the change.
+//! 2. A publish of an older epoch is refused: what a restarted group reads here is the newest until it publishes.
+//! 3. A wait for a version is woken after a snapshot that has reached it is readable, and by no other publish that
+//!    moves its source, as long as the store holds that source. A wait for a change of an object is woken by the
+//!    publish that shows it.
 //! 4. A publish wakes at most [`AT_ONCE`] waits in its turn; later turns wake the others.
 
 use std::pin::Pin;
@@ -34,10 +33,8 @@ pub(crate) struct Published<S> {
     newest: ArcSwap<Kept<S>>,
     group: Group,
     waits: Guarded<Waits>,
-    /// How many objects have been replaced.
     replaced: AtomicU64,
-    /// Snapshots that readers may be the last to hold, each with the value of `replaced` that was read just before
-    /// the snapshot.
+    /// Snapshots that readers may be the last to hold, each with `replaced` as read just before.
     given_back: Guarded<Vec<(Arc<Kept<S>>, u64)>>,
 }
 
@@ -53,7 +50,7 @@ impl<S> Future for Woken<S> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // Never an error: the waker is dropped only when it is used.
+        // Never an error: the waker is dropped only when used.
         self.reached.poll_unpin(cx).map(drop)
     }
 }
@@ -86,9 +83,8 @@ impl<S> Published<S> {
         self.read(|newest| newest.get(key).cloned())
     }
 
-    /// A reader that the system has paused may be the last to hold a snapshot. It must not free it: while it does,
-    /// newer snapshots let go of more and more of what this one shares with them, so that it would free, late and
-    /// alone, all that is replaced meanwhile. The Indexer publishes nothing while it frees.
+    /// A reader that the system has paused may be the last to hold a snapshot. It must not free it: newer snapshots
+    /// share less and less with it, so that it would free, late and alone, all that is replaced meanwhile.
     fn read<T>(&self, read: impl FnOnce(&Kept<S>) -> T) -> T {
         let replaced = self.replaced.load(Ordering::Acquire);
         let newest = self.newest.load();
@@ -128,8 +124,7 @@ impl<S> Published<S> {
         true
     }
 
-    /// `None` if nobody waits: a later wait sees the snapshot itself. Call it after [`Self::publish`]:
-    /// otherwise a wait that begins in between is missed.
+    /// `None` if nobody waits. Call it after [`Self::publish`]: a wait that begins in between would be missed.
     pub(crate) fn news(
         &self,
         snapshot: &Snapshot<S>,
@@ -151,8 +146,8 @@ impl<S> Published<S> {
         Some(News { snapshot: snapshot.clone(), sources, objects })
     }
 
-    /// True if more waits may be left. [`Self::publish`] does not wake: it is called under the status board's
-    /// lock, and waking may run code of others.
+    /// True if more waits may be left. Not in [`Self::publish`], which runs under the board's lock: waking may run
+    /// code of others.
     pub(crate) fn wake(&self, news: &mut News<S>) -> bool {
         let woken = self.waits.with(|waits| waits.take(news, AT_ONCE));
         for waker in woken {
@@ -162,8 +157,8 @@ impl<S> Published<S> {
         !news.is_over()
     }
 
-    /// Ready after the next publish in which the source has reached the version, or is gone. Call it before
-    /// you read the newest snapshot.
+    /// Ready after the next publish in which the source has reached the version, or is gone. Call it before you read
+    /// the newest snapshot.
     pub(crate) fn reaching(self: &Arc<Self>, source: &SourceId, version: &ResourceVersion) -> Woken<S> {
         self.awaiting(|waits, waker| waits.for_version(source, version, waker))
     }
@@ -183,7 +178,6 @@ impl<S> Published<S> {
         self.group.epoch()
     }
 
-    /// The informer's actors that are restarted together.
     pub(crate) fn group(&self) -> &Group {
         &self.group
     }

@@ -1,13 +1,10 @@
-//! The Reflector: it follows one source. `informer_core::reflector` decides; one session carries out the
-//! requests.
+//! The Reflector: it follows one source. `informer_core::reflector` decides; a session carries out the requests. It
+//! is restarted alone.
 //!
 //! 1. All IO is in that session: its drop, at a stop or a restart, ends every request.
 //! 2. It reads nothing more until the DeltaFifo has taken what it read last.
-//! 3. After a restart it continues at the newest version that its source has put into the queue in this
-//!    epoch, else at the published one. It uses "0" or "" only without either, so versions never go back for
-//!    a reader.
-//!
-//! It stops with the informer. If it fails, it is restarted alone, and the store is still served.
+//! 3. After a restart it continues at the newest version that its source has put into the queue in this epoch, else
+//!    at the published one. It uses "0" or "" only without either: versions never go back for a reader.
 
 mod filtering;
 mod happened;

@@ -1,8 +1,7 @@
 //! The parts of an informer that its actors share and find again after a restart.
 //!
 //! 1. This file depends on no actor, so every actor may depend on it.
-//! 2. The locks guard small maps and are never held over an await. Actors do not exchange messages through
-//!    them.
+//! 2. The locks guard small maps and are never held over an await. Actors exchange no messages through them.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -68,13 +67,13 @@ impl<S: Body> PipelineShared<S> {
         self.runtime.0.faults.stalls(site)
     }
 
-    /// The value is freed off the arbiter, wherever it is dropped.
+    /// Freed off the arbiter, wherever it is dropped.
     pub(crate) fn off_arbiter<T: Send + 'static>(&self, value: T) -> OffArbiter<T> {
         Freeing::whole(self.runtime.0.freeing.as_release()).keep(value)
     }
 
-    /// In one step, unless a newer epoch has begun: a thread that sees the snapshot sees its figures, and the
-    /// reverse. Then wakes waits. The store began with it at `began`.
+    /// In one step, unless a newer epoch has begun: who sees the snapshot sees its figures, and the reverse. The
+    /// store began with it at `began`.
     pub(crate) fn publish(
         &self,
         epoch: Epoch,
@@ -124,7 +123,7 @@ impl<S: Body> PipelineShared<S> {
 
 informer_core::clone_of!([S: Body] PipelineShared<S>);
 
-/// By epoch, the newest version that each source has put into the queue: a new Reflector continues from it.
+/// By epoch, the newest version that each source has put into the queue.
 #[derive(Debug, Default)]
 pub(crate) struct HandedOver(Guarded<BTreeMap<SourceId, (Epoch, ResourceVersion)>>);
 
@@ -133,7 +132,7 @@ impl HandedOver {
         self.0.with(|handed| handed.insert(source.clone(), (epoch, version.clone())));
     }
 
-    /// Whether a source has handed over more than is published. Sources being removed do not count.
+    /// Sources being removed do not count.
     pub(crate) fn is_ahead_of<S>(&self, published: &Snapshot<S>, sources: &Sources) -> bool {
         let is_ahead = |source: &SourceId, handed| Some(handed) > published.version(source);
         let handed = self.0.with(|handed| handed.clone());
@@ -152,7 +151,7 @@ impl HandedOver {
     }
 }
 
-/// The indices that the Indexer has after each restart; with the call that added it later.
+/// The Indexer's indices after each restart; with the call that added one later.
 pub(crate) struct IndexRegistry<S>(Guarded<Vec<(AnyIndex<S>, Option<IndexCall>)>>);
 
 impl<S> IndexRegistry<S> {

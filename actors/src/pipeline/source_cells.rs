@@ -1,8 +1,8 @@
-//! The status cells of the sources of one informer, in the order in which the sources were added.
+//! The status cells of the sources of one informer, in the order of addition.
 //!
 //! 1. A lock is held only while values are copied or changed; no user's code runs under it.
-//! 2. A name is found without a walk. Each walk over all sources, here and in `sources.rs`, notes each
-//!    source, so that a unit test can count whether an event costs more with more sources.
+//! 2. A name is found without a walk. Each walk over all sources, here and in `sources.rs`, notes each source: a unit
+//!    test counts them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

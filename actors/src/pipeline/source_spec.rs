@@ -29,7 +29,7 @@ pub struct SourceSpec<S> {
     pub(crate) member: Option<Member>,
     /// `None` keeps everything.
     pub(crate) filter: Option<Arc<NamespaceFilter>>,
-    /// If what it brings is passed on, and not kept.
+    /// Set if what it brings is passed on, not kept.
     pub(crate) pass: Option<Arc<dyn PassesOn<S>>>,
 }
 

@@ -1,4 +1,4 @@
-//! The sources of an informer, which are added and removed while it runs.
+//! The sources of an informer, added and removed while it runs.
 //!
 //! 1. A name belongs to one source until everything that the source brought is removed.
 //! 2. At least one source stays, unless the informer follows a set of namespaces, which may be empty.
@@ -29,7 +29,7 @@ pub use self::left::Selected;
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     state: Guarded<State>,
-    /// How often sources began or ended to take over from each other.
+    /// How often a take-over began or ended.
     exchanged: AtomicU64,
 }
 
@@ -38,11 +38,11 @@ struct State {
     entries: BTreeMap<SourceId, Entry>,
     in_order: BTreeMap<u64, SourceId>,
     next: u64,
-    /// How often one has joined, begun to leave, or left.
+    /// How often one joined, began to leave, or left.
     changes: u64,
     by_scope: BTreeMap<Scope, BTreeMap<u64, SourceId>>,
     staying: usize,
-    /// Staying sources whose first list is not known to be published, each with its set.
+    /// Staying sources whose first list is not known to be published, with their sets.
     unlisted: BTreeMap<SourceId, Option<usize>>,
     exchanges: Exchanges,
 }
@@ -84,7 +84,7 @@ pub(crate) enum NotRemoved {
 #[derive(Debug)]
 pub(crate) struct Removal {
     pub(crate) over: CancellationToken,
-    /// Whether this call has begun it, and must carry it out.
+    /// This call has begun it, and must carry it out.
     pub(crate) is_new: bool,
 }
 
@@ -194,7 +194,7 @@ impl Sources {
         })
     }
 
-    /// How many staying sources of a set have not listed.
+    /// Staying sources that have not listed.
     pub(crate) fn missing(&self, set: usize) -> usize {
         self.state.with(|state| state.exchanges.missing(set))
     }
@@ -237,7 +237,7 @@ impl Sources {
         coverages.iter().any(|coverage| coverage.as_ref().is_none_or(may_pass))
     }
 
-    /// Whether every one has listed when these have, too.
+    /// Whether all have listed when these have.
     pub(crate) fn have_all_listed(&self, first: &[SourceId]) -> bool {
         self.state.with(|state| {
             let listed = first.iter().filter(|id| state.unlisted.contains_key(*id)).count();

@@ -1,4 +1,4 @@
-//! The status of an informer: what it is doing, and why it is not synced. Actors write it through `board.rs`.
+//! The status of an informer: what it is doing, and why it is not synced.
 //!
 //! 1. After the informer has stopped, every wait on the board ends.
 //! 2. Figures, versions and `synced` change in one step with the published snapshot. A source leaves
@@ -62,7 +62,7 @@ pub struct SourceStatus {
     /// Why its first list was empty, if it has sent nothing since; for example, its namespace does not exist.
     pub hint: Option<Arc<str>>,
     pub(crate) listing_since: Option<Duration>,
-    /// How long a list took that is not in the informer's figures yet.
+    /// The time of a list that is not in the informer's figures yet.
     pub(crate) listed: Option<Duration>,
 }
 

@@ -1,5 +1,5 @@
-//! Statuses as one line of text each, for logs and terminals. The line names the worst source if there are
-//! several. An error stands in it once.
+//! Statuses as one line of text each, for logs and terminals. Of several sources it names the worst. An error stands
+//! in it once.
 
 use std::fmt;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! 1. A subscription ends once, with the first reason.
 //! 2. `synced` stays true once it is.
-//! 3. The lock is held only while a few numbers are copied, and no other lock is taken under it.
+//! 3. The lock is held only while a few numbers are copied, and no other is taken under it.
 
 mod blocking_call;
 mod status;
@@ -35,9 +35,9 @@ pub(crate) struct SubscriptionState(Arc<Inner>);
 struct Inner {
     label: Arc<Label>,
     policy: Policy,
-    // Boxed, to keep idle subscriptions small: most have none.
+    // Boxed, to keep idle subscriptions small.
     times: Option<Box<Times>>,
-    // An actor never waits here: see the header. A tokio watch channel would take three times as much memory.
+    // An actor never waits here: see the header. A tokio watch channel takes three times the memory.
     figures: Guarded<SubscriptionFigures>,
     changed: Signal,
 }
@@ -59,7 +59,7 @@ pub(crate) struct SubscriptionFigures {
     pub(crate) coalesced: u64,
     // Boxed as the timings are.
     rare: Option<Box<Rare>>,
-    // Boxed once there is something to record, to keep idle subscriptions small.
+    // Boxed, once there is something to record.
     latency: Option<Box<Timing>>,
     calls: Option<Box<Timing>>,
     /// When the oldest event that is with the subscriber arrived, in nanoseconds; 0 if there is none.
@@ -266,8 +266,7 @@ impl SubscriptionState {
         self.0.figures.with(|figures| figures.depth > 0 || figures.in_flight > 0)
     }
 
-    /// Whether events are with the subscriber, or were when its Listener ended, and its Listener or closure
-    /// exists.
+    /// Whether events are with the subscriber, or were when its Listener ended.
     pub(crate) fn is_in_a_call(&self) -> bool {
         self.0.figures.with(|figures| figures.present > 0 && figures.in_flight > 0)
     }
@@ -281,14 +280,13 @@ impl SubscriptionState {
         })
     }
 
-    /// Cancels a running async call: the limit of a shutdown has passed.
+    /// The limit of a shutdown has passed.
     pub(crate) fn cancel_calls(&self) {
         self.0.figures.with(|figures| figures.cancelled = true);
         self.0.changed.raise();
     }
 
-    /// Waits until a running async call must be cancelled: at a shutdown's limit, or [`CALL_GRACE`] after the
-    /// end.
+    /// Ends when a running async call must be cancelled: at a shutdown's limit, or [`CALL_GRACE`] after the end.
     pub(crate) async fn overdue(&self) {
         let late = async {
             self.over().await;
@@ -301,7 +299,6 @@ impl SubscriptionState {
         }
     }
 
-    /// Whether it has ended, and its Listener and closure are dropped.
     pub(crate) fn has_left(&self) -> bool {
         self.0.figures.with(|figures| figures.ended.is_some() && figures.present == 0)
     }
@@ -314,7 +311,6 @@ impl SubscriptionState {
         self.until(|figures| figures.ended.as_ref().map(drop))
     }
 
-    /// Waits until its Listener and closure are dropped.
     pub(crate) fn left(&self) -> impl Future<Output = ()> {
         self.until(|figures| (figures.present == 0).then_some(()))
     }

@@ -15,7 +15,7 @@ use crate::runtime::signal::WakeOnce;
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     next: u64,
-    /// The awaited versions, each with the number of its wait.
+    /// With the number of the wait.
     versions: BTreeMap<SourceId, BTreeMap<(ResourceVersion, u64), WakeOnce>>,
     /// The waits for another version than the known one.
     changes: BTreeMap<ObjectKey, BTreeMap<Known, WakeOnce>>,
@@ -60,7 +60,6 @@ impl Waits {
         Place::Version(source.clone(), at)
     }
 
-    /// Ends when the object is at another version than `known`.
     pub(super) fn for_change(
         &mut self,
         key: &ObjectKey,
@@ -95,7 +94,7 @@ impl Waits {
         }
     }
 
-    /// Takes at most `most` waits that this news ends, and leaves the rest of the news.
+    /// Leaves the rest of the news.
     pub(super) fn take<S>(&mut self, news: &mut News<S>, most: usize) -> Vec<WakeOnce> {
         let mut woken = Vec::new();
         while let Some(source) = news.sources.last() {

@@ -1,4 +1,4 @@
-//! Builds one informer: its actors, their addresses and guards, and the parts that survive restarts.
+//! Builds one informer: actors, addresses, guards, and the parts that survive restarts.
 //!
 //! ```text
 //!   Supervisor ◀─Exited── guard(Reflector)… guard(DeltaFifo) guard(Indexer) guard(Processor) guard(Listener)…
@@ -40,7 +40,7 @@ use crate::supervision::owner::{Child, Mailbox};
 use crate::supervision::parent::Parent;
 
 pub(crate) struct InformerSpec<S> {
-    /// Not empty. If a live informer of the runtime has it, a number is added: `pods-2`.
+    /// Not empty. A number is added to a taken name: `pods-2`.
     pub(crate) name: Arc<str>,
     pub(crate) resource: Option<Arc<ResourceName>>,
     /// With distinct names; may be empty only with sets of namespaces.

@@ -1,8 +1,8 @@
 //! One arbiter: a named OS thread with a tokio runtime, on which actors run.
 //!
-//! There is no actix `System`: this file stops and joins the thread. Jobs start in the order of their
-//! hand-over. A job that never starts is dropped, which ends every wait for it. A panic ends only its own
-//! job. The heartbeat ("pulse") is younger than two seconds unless something blocks the thread.
+//! This file stops and joins the thread. Jobs start in the order of their hand-over. A job that never starts is
+//! dropped, which ends every wait for it. A panic ends only its own job. The heartbeat ("pulse") is younger than two
+//! seconds unless something blocks the thread.
 
 use std::any::Any;
 use std::future::Future;
@@ -30,8 +30,8 @@ pub struct ArbiterHandle(Arc<Shared>);
 struct Shared {
     name: String,
     clock: Clock,
-    // Unbounded, but there is one job for each started actor. Locked while a job is sent, so that none
-    // arrives after the inbox was emptied for the last time.
+    // Unbounded: one job for each started actor. Locked while a job is sent, so that none arrives after the last look
+    // into the inbox.
     jobs: Mutex<Option<mpsc::UnboundedSender<Job>>>,
     stop: CancellationToken,
     ended: CancellationToken,
@@ -164,19 +164,17 @@ impl ArbiterHandle {
         self.0.stop.cancel();
     }
 
-    /// The runtime is not told.
     #[cfg(test)]
     pub(crate) fn end_thread(&self) {
         self.stop();
     }
 
-    /// Joins the thread, unless the caller runs on it.
     pub(super) async fn ended(&self) {
         self.0.ended.cancelled().await;
         let thread = locked(&self.0.thread).take();
         let own = std::thread::current().id();
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != own) {
-            // The thread has dropped its runtime before `ended`, so this join blocks only for microseconds.
+            // The thread has dropped its runtime: this join blocks for microseconds.
             drop(thread.join());
         }
     }

@@ -1,10 +1,10 @@
 //! The callback pool: threads that run subscribers' blocking closures.
 //!
-//! A blocking closure has its own thread while it runs, so one that never returns delays no other. (A job
-//! waits only if the system cannot start a thread.) In simulation jobs run in their caller. A value is
-//! dropped after its last job, never on an arbiter. After the close no job starts. The end of a job or value
-//! is reported only when its thread counts as idle: a close that follows joins that thread. No job runs, no
-//! thread starts and nothing is logged under a lock.
+//! A running blocking closure has its own thread, so one that never returns delays no other. (A job waits only if the
+//! system cannot start a thread.) In simulation jobs run in their caller. A value is dropped after its last job,
+//! never on an arbiter. After the close no job starts. The end of a job or value is reported only when its thread
+//! counts as idle, so that a close that follows joins it. No job runs, no thread starts and nothing is logged under a
+//! lock.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -21,7 +21,7 @@ use crate::runtime::mailbox::Closed;
 
 const LINGER: Duration = Duration::from_secs(5);
 
-/// The drop of the returned value reports the job's end, when the thread counts as idle.
+/// The drop of the returned value reports the job's end.
 type Job = Box<dyn FnOnce() -> Report + Send>;
 
 type Report = Box<dyn Any + Send>;
@@ -53,7 +53,6 @@ struct Worker {
 }
 
 impl CallbackPool {
-    /// Starts without threads; they will be named `{name}-callback-{n}`.
     pub(super) fn threads(name: &str) -> Self {
         let threads = Threads { name: name.to_owned(), state: Mutex::default(), wake: Condvar::new() };
         Self(Some(Arc::new(threads)))
@@ -80,7 +79,7 @@ impl CallbackPool {
         }
     }
 
-    /// Drops a subscriber's value, then `report`: on the pool, or after the close on a new thread.
+    /// Drops the value, then `report`: on the pool, or after the close on a new thread.
     fn drop_there<T: Send + 'static>(&self, value: T, report: Report) {
         let job = move || {
             guarded(move || drop(value));
@@ -92,12 +91,12 @@ impl CallbackPool {
         }
     }
 
-    /// Busy threads end after their job. No further job starts.
+    /// Busy threads end after their job.
     pub(super) fn end(&self) {
         drop(self.dismiss());
     }
 
-    /// Ends the pool and joins idle threads only: a job may never return.
+    /// Joins idle threads only: a job may never return.
     pub(super) fn close(&self) {
         let own = std::thread::current().id();
         let handles = self.dismiss().into_iter();
@@ -165,7 +164,7 @@ impl Threads {
             }
             Err(error) => {
                 self.state().threads.remove(&number);
-                // The job waits for the first thread that becomes idle.
+                // The job waits for the first idle thread.
                 tracing::error!(
                     target: "actix_informer::runtime",
                     %error,
@@ -258,9 +257,8 @@ impl<T: Send + 'static> PooledValue<T> {
         Self(Arc::new(Owned { pool, value: Mutex::new(Some(value)), report: Some(Box::new(report)) }))
     }
 
-    /// The job runs whether or not the future is polled; the future ends when it has returned or panicked. A
-    /// second job must not start before that: it would find no value. [`Closed`]: the pool is closed, and the
-    /// job was dropped.
+    /// The job runs whether or not the future is polled; the future ends when it has returned or panicked. A second
+    /// job must not start before: it would find no value. [`Closed`]: the job was dropped.
     pub(crate) fn run<J>(&self, job: J) -> impl Future<Output = Result<(), Closed>> + use<T, J>
     where
         J: FnOnce(&mut T) + Send + 'static,
@@ -273,13 +271,13 @@ impl<T: Send + 'static> PooledValue<T> {
                 guarded(|| job(value));
             }
             drop(taken);
-            // If all other clones are gone, this is the last one.
+            // Without other clones this is the last one.
             Box::new((owned, returned))
         }));
         let accepted = accepted.map_err(|_job| Closed);
         async move {
             accepted?;
-            // The job signals its end by dropping the sender.
+            // The job's end drops the sender.
             drop(ended.await);
             Ok(())
         }

@@ -1,9 +1,7 @@
 //! The clock and the random numbers of the pipeline.
 //!
-//! Only this file reads a clock. It is tokio's clock, so that a paused runtime pauses it. Time is a
-//! `Duration` since the runtime's start and never goes back. Random numbers come from seeded streams, one for
-//! each user. In simulation nothing depends on the machine. Every duration is valid: a time [`FOREVER`] or
-//! more ahead never comes.
+//! Only this file reads a clock: tokio's, so that a paused runtime pauses it. Each user of random numbers has its own
+//! seeded stream. Every duration is valid: a time [`FOREVER`] or more ahead never comes.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -35,7 +33,7 @@ mod suspension {
     }
 }
 
-/// A wait of this length or more never ends: no timer is set, so no `Instant` must represent its end.
+/// A wait this long never ends: no timer is set, so no `Instant` must represent its end.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// 2020-01-01T00:00:00Z. A simulation's time of day begins within 16 years from here.

@@ -1,8 +1,7 @@
 //! The fault hook: fail points at which a test may kill an actor.
 //!
-//! With the feature `testing`, a hook panics inside the actor, as a bug would. Each site lies between two
-//! effects, where a death could lose or repeat something. In production there is no hook: a fail point costs
-//! one branch.
+//! A hook panics inside the actor, as a bug would. Each site lies between two effects, where a death could lose or
+//! repeat something. Without a hook a fail point costs one branch.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,11 +1,10 @@
-//! The freeing thread of a runtime: it frees the values of
-//! [`OffArbiter`](informer_core::off_arbiter::OffArbiter)s, so that neither actors nor the decode pool wait
-//! for this.
+//! The freeing thread of a runtime: it frees the values of [`OffArbiter`](informer_core::off_arbiter::OffArbiter)s,
+//! so that neither actors nor the decode pool wait for this.
 //!
-//! Every value is freed exactly once: by this thread, by a decode thread when much waits, or where it is
-//! dropped (at the bound, in simulation, after the runtime's end). Large values (lists, ended informers, what
-//! a watch leaves of large objects) are freed in pieces between the small ones. At the bound a list of more
-//! than [`PIECES`] chunks still waits: its dropper would free hundreds of thousands of objects in one turn.
+//! Every value is freed exactly once: by this thread, by a decode thread when much waits, or where it is dropped (at
+//! the bound, in simulation, after the runtime's end). Large values are freed in pieces between the small ones. At
+//! the bound a list of more than [`PIECES`] chunks still waits: its dropper would free hundreds of thousands of
+//! objects in one turn.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,11 +23,10 @@ use super::{RuntimeError, panic_text};
 /// How long a value may wait, so that one wake frees several.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// With this number of values the thread begins at once.
+/// With this many values the thread begins at once.
 const WAKE_AT_VALUES: usize = 64;
 
-/// With this number of bytes the thread begins at once. All bytes here are those on the wire; a decoded object takes
-/// more.
+/// With this many bytes the thread begins at once. All bytes here are those on the wire; a decoded object takes more.
 const WAKE_AT_BYTES: usize = 128 << 10;
 
 /// While more bytes of small values than this wait, decode threads free some before each job.
@@ -37,10 +35,10 @@ const HELP_AT: usize = 256 << 10;
 /// While more bytes than this wait in total, decode threads free a piece of a large value before each job.
 const HELP_LARGE_AT: usize = 16 << 20;
 
-/// When this number of bytes of small values waits, a small value is freed where it is dropped.
+/// When this many bytes of small values wait, a small value is freed where it is dropped.
 const FREE_IN_PLACE_AT: usize = 1 << 20;
 
-/// A value of this number of bytes is large.
+/// A value of this many bytes is large.
 const LARGE: usize = 4 << 20;
 
 /// A value of more pieces is a list: one publish of a watch leaves fewer.
@@ -58,9 +56,8 @@ pub(crate) struct Freeing(Arc<Shared>);
 struct Shared {
     state: Mutex<State>,
     wake: Condvar,
-    /// Bytes that are not freed yet.
     pending: AtomicUsize,
-    /// Bytes of small values that wait, plus [`OVERHEAD`] for each value.
+    /// Bytes of small values that wait, plus [`OVERHEAD`] for each.
     waiting: AtomicUsize,
     below_limit: Signal,
     thread: Mutex<Option<(JoinHandle<()>, oneshot::Receiver<()>)>>,
@@ -148,7 +145,7 @@ impl Freeing {
         self.0.below_limit.until(|| (!self.is_over_limit()).then_some(())).await;
     }
 
-    /// The thread first frees the values it has.
+    /// Frees first what it has.
     pub(super) fn end(&self) {
         self.0.state().closed = true;
         self.0.wake.notify_one();
@@ -158,7 +155,6 @@ impl Freeing {
     pub(super) async fn close(&self) {
         self.end();
         let Some((thread, ended)) = locked(&self.0.thread).take() else { return };
-        // The thread drops the sender at its end.
         let _dropped = ended.await;
         drop(thread.join());
     }
@@ -195,9 +191,8 @@ impl Shared {
         }
     }
 
-    /// The next value and the next large one, of which at least one is there unless another thread has taken them;
-    /// `None` at the end. Takes one at a time: the decoders free what waits while this thread does not run. After
-    /// a sleep it waits up to [`GATHER`] for more.
+    /// The next value and the next large one: at least one, unless another thread has taken it; `None` at the end.
+    /// One at a time: the decoders free what waits while this thread does not run.
     fn next(&self) -> Option<(Option<PendingFree>, Option<PendingFree>)> {
         let mut state = self.state();
         if state.values.is_empty() && state.large.is_empty() {
@@ -256,7 +251,7 @@ impl Release for Shared {
         let is_large = bytes >= LARGE;
         let sum = self.pending.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let mut state = self.state();
-        // Its own bytes do not count, so that one value larger than the bound is not freed here.
+        // Without its own bytes: one value larger than the bound is not freed here.
         let is_at_bound = if is_large {
             sum - bytes >= NO_LIST_AT
         } else {

@@ -1,9 +1,8 @@
-//! Which actor or closure a thread runs now, for the watchdog: one number that each poll writes, and a table
-//! of names. Actors count their turns, which are polls, and their time; the listeners of an informer count together.
+//! Which actor or closure a thread runs now, for the watchdog: one number that each poll writes, and a table of
+//! names. Actors count their turns (polls); the listeners of an informer count together.
 //!
-//! A poll writes only the number of its label and never takes the table's lock, so its cost does not depend
-//! on other threads. A poll inside another poll shows its own label; afterwards the outer one shows again,
-//! also after a panic. A [`Labelled`] is never dropped during its own poll.
+//! A poll writes only its label's number and takes no lock. A poll inside another shows its own label; then the outer
+//! one shows again, also after a panic. A [`Labelled`] is never dropped during its own poll.
 use crate::runtime::locked::locked;
 
 use std::collections::BTreeSet;
@@ -45,7 +44,7 @@ pub struct Label {
     is_listener: bool,
 }
 
-/// Counts turns. Written by one thread alone.
+/// Written by one thread alone.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     count: AtomicU64,
@@ -73,12 +72,11 @@ impl Label {
         Self { owner, name, turns: Some(Arc::default()), is_listener: false }
     }
 
-    /// A listener; those of one informer count their turns together.
     pub(crate) fn listener(owner: Arc<str>, name: Arc<str>, turns: Arc<Turns>) -> Self {
         Self { owner, name, turns: Some(turns), is_listener: true }
     }
 
-    /// A closure, whose calls are measured elsewhere.
+    /// Its calls are measured elsewhere.
     pub(crate) fn closure(owner: Arc<str>, name: Arc<str>) -> Self {
         Self { owner, name, turns: None, is_listener: false }
     }
@@ -136,16 +134,15 @@ impl Labels {
 
     pub(super) fn running(&self) -> Option<String> {
         let table = self.table();
-        // Read under the lock, so that the running label cannot be removed in between.
+        // Read under the lock: the running label cannot be removed in between.
         let number = self.running.load(Ordering::Acquire);
         let label = table.labels.get((number as usize).checked_sub(1)?)?.as_ref();
         label.map(ToString::to_string)
     }
 
-    /// Those that took most of the thread's time, and run still. O(labels).
+    /// Of those that still run. O(labels).
     pub(super) fn busiest(&self) -> Vec<ActorTurns> {
         let labels: Vec<Arc<Label>> = self.table().labels.iter().flatten().cloned().collect();
-        // Listeners of one informer are one.
         let mut known = BTreeSet::new();
         let is_new =
             |label: &&Arc<Label>| label.turns.as_ref().is_some_and(|turns| known.insert(Arc::as_ptr(turns)));

@@ -1,8 +1,7 @@
 //! The list budget: how many lists may be open at once.
 //!
-//! Each cluster has its own permits: a slow cluster does not delay lists of others. Sources without a cluster
-//! share one pool. Informers share the pool of a cluster. An unused pool is removed, so that removed clusters
-//! leave no memory behind.
+//! Each cluster has its own permits: a slow cluster does not delay lists of others. Sources without a cluster share
+//! one pool. An unused pool is removed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -19,7 +18,6 @@ pub(crate) struct ListBudget {
 }
 
 impl ListBudget {
-    /// `size` lists at once for each cluster.
     pub(crate) fn new(size: usize) -> Self {
         Self { size, own: Arc::new(Semaphore::new(size)), clusters: Mutex::default() }
     }
@@ -29,7 +27,7 @@ impl ListBudget {
         self.size
     }
 
-    /// The pool of a cluster, which exists while a caller keeps it or one of its permits.
+    /// A cluster's pool exists while a caller keeps it or one of its permits.
     pub(crate) fn of(&self, cluster: Option<&ClusterName>) -> Arc<Semaphore> {
         let Some(cluster) = cluster else {
             return Arc::clone(&self.own);

@@ -1,9 +1,7 @@
-//! A machine behind a short lock, outside of the actor that carries out its decisions: it survives a panic of
-//! the actor.
+//! A machine behind a short lock, outside of the actor that carries out its decisions.
 //!
-//! Any thread changes the machine here directly, so a panic loses no change that waits in a mailbox. A call
-//! that panics leaves a mark. The next call then rebuilds the machine if it is not sound. If the rebuild
-//! panics, the mark stays and the next call tries again.
+//! Any thread changes it directly, so a panic of the actor loses no change that waits in a mailbox. A call that
+//! panics leaves a mark: the next one rebuilds the machine if it is not sound. If the rebuild panics, the mark stays.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -55,7 +53,6 @@ pub struct Locked<M> {
 struct State<M> {
     machine: M,
     chance: RandomNumbers,
-    /// A call has begun and has not returned.
     is_changing: bool,
     rebuilt: u64,
 }
@@ -92,12 +89,12 @@ impl<M: Machine> Locked<M> {
         &self.clock
     }
 
-    /// After a change: whether the actor must be told, because it was not told since it last looked.
+    /// After a change: the actor must be told if it was not since it last looked.
     pub(crate) fn must_tell(&self) -> bool {
         !self.is_told.swap(true, Ordering::AcqRel)
     }
 
-    /// The actor looks: it must be told of changes from here on.
+    /// From here on it must be told of changes.
     pub(crate) fn begin_look(&self) {
         self.is_told.store(false, Ordering::Release);
     }

@@ -1,9 +1,8 @@
 //! Asks: messages between our actors under back-pressure.
 //!
-//! A sender has one ask in flight; the receiver answers when it has room, or data. Every ask ends: with the
-//! answer, or with [`Closed`] when the receiver died, restarted or dropped the reply. A reply for later stays
-//! in the actor's state ([`ReplySlot`]), which a restart drops. Dropping an ask cancels it: its message may
-//! never be handled.
+//! A sender has one ask in flight. Every ask ends: with the answer, or with [`Closed`] when the receiver died,
+//! restarted or dropped the reply. A reply for later is in the actor's state ([`ReplySlot`]), which a restart drops.
+//! The drop of an ask cancels it: its message may never be handled.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -67,9 +66,8 @@ impl<T> Future for Asked<T> {
 
 informer_core::debug_as!([T] Asked<T>, self);
 
-/// The same answer, but not before the actor's next turn. An answer of another thread may arrive while the
-/// ask is still being sent. An actor that continues at once and asks again would then occupy its arbiter
-/// without a pause.
+/// Not before the actor's next turn: an answer of another thread may arrive while the ask is being sent. An actor
+/// that continues at once and asks again would occupy its arbiter.
 pub(crate) async fn in_a_later_turn<F: Future>(answer: F) -> F::Output {
     let mut answer = pin!(answer);
     match poll!(answer.as_mut()) {
@@ -81,7 +79,7 @@ pub(crate) async fn in_a_later_turn<F: Future>(answer: F) -> F::Output {
     }
 }
 
-/// A reply that an actor sends later. Its drop answers with [`Closed`].
+/// Its drop answers with [`Closed`].
 pub(crate) struct ReplySlot<T>(Rc<RefCell<Option<OneshotSender<T>>>>);
 
 impl<T> ReplySlot<T> {

@@ -1,9 +1,8 @@
 //! A value that is used on one arbiter only: a subscriber's async closure.
 //!
-//! The owner of an async closure needs no task while there are no events: a job moves the value to the
-//! arbiter and back. The owner runs one job at a time. The value is used and dropped on its arbiter
-//! (elsewhere only if the arbiter has ended). After a job that panicked the value is gone, and the owner gets
-//! [`Closed`].
+//! The owner needs no task while there are no events: a job moves the value to the arbiter and back. The value is
+//! used and dropped on its arbiter (elsewhere only if that has ended). After a job that panicked the value is gone,
+//! and the owner gets [`Closed`].
 
 use std::future::Future;
 use std::sync::Arc;
@@ -35,7 +34,7 @@ impl<T: Send + 'static> OnArbiter<T> {
         Self(Arc::new(Owned { arbiter, place: Guarded::new(Place::Here(value)), back: Signal::default() }))
     }
 
-    /// The job runs whether or not the future is polled; the future ends when the value is back.
+    /// The job runs whether or not the future is polled; that ends when the value is back.
     pub(crate) fn run<J, F>(&self, job: J) -> impl Future<Output = Result<(), Closed>> + use<T, J, F>
     where
         J: FnOnce(T) -> F + Send + 'static,

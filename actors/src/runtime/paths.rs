@@ -1,8 +1,8 @@
-//! The marks that objects leave on their path through a runtime. `informer_core::path` decides which do.
+//! The marks that objects leave on their path through a runtime.
 //!
 //! 1. Off, a place costs one load and one branch.
-//! 2. The marks of a batch are made under one short lock. While keys are followed, each batch costs this lock at
-//!    each place.
+//! 2. A batch makes its marks under one short lock. While keys are followed, each batch costs this lock at each
+//!    place.
 //! 3. In a simulation everything leaves marks.
 
 use std::sync::Arc;
@@ -121,7 +121,6 @@ impl Paths {
     }
 }
 
-// What places ask and say.
 impl Paths {
     /// Whether anything leaves marks.
     #[doc(hidden)]
@@ -153,7 +152,7 @@ impl Paths {
         self.0.marks.with(|marks| marks.note(mark.at(at)));
     }
 
-    /// These changes of this informer have made a step; each says whether it is live.
+    /// Each change says whether it is live.
     pub(crate) fn pass<'a>(
         &self,
         informer: &Arc<str>,
@@ -176,7 +175,6 @@ impl Paths {
         }
     }
 
-    /// The subscriber has handled what was delivered to it.
     pub(crate) fn handled(&self, informer: &Arc<str>, subscription: &Arc<str>) {
         let at = self.0.clock.now();
         if let Some(path) = self.0.marks.with(|marks| marks.handled(at, informer, subscription)) {
@@ -225,7 +223,7 @@ impl Paths {
     }
 }
 
-/// When the newest bytes of a watch were read and cut into events, as its source says.
+/// When the newest bytes of a watch were read and cut into events.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     times: Guarded<Option<(Duration, Duration)>>,
@@ -264,7 +262,7 @@ impl Arrival {
 
     pub(crate) fn note_state(&self, key: &ObjectKey, version: &ResourceVersion, body: PastBody) {
         let state = PastState::new(self.clock.now(), Arc::clone(&self.informer), version.clone(), body);
-        // Under the lock of the keys: a key that is followed no longer keeps no state.
+        // Under the lock of the keys: a key that is not followed keeps no state.
         self.paths.0.marks.with(|marks| {
             if marks.follows(key) {
                 self.paths.0.history.with(|history| history.add(key, state));
@@ -276,7 +274,6 @@ impl Arrival {
         self.paths.is_on().then(|| self.clock.now())
     }
 
-    /// When they were read, and when they were cut.
     pub(crate) fn times(&self) -> Option<(Duration, Duration)> {
         self.times.with(|times| *times)
     }

@@ -1,12 +1,9 @@
-//! The decode pool: threads for CPU work that must not block an arbiter.
+//! The decode pool: threads for CPU work that must not block an arbiter. In simulation the caller runs each job, so
+//! that everything has one order.
 //!
-//! All informers of a runtime share it. In simulation the caller runs each job, so that everything has one
-//! order.
-//!
-//! Each job is for one thread ([`DecodePool::run_by`]); another takes it only if that one has begun no job
-//! for [`PATIENCE`]. The reason: the allocator gives each thread its own part of the heap. If a thread always
-//! makes the same share of a cache, it uses again what is freed of it. Otherwise each part grows to the most
-//! that its thread ever held.
+//! Each job is for one thread ([`DecodePool::run_by`]); another takes it only if that one has begun no job for
+//! [`PATIENCE`]: the allocator gives each thread its own part of the heap. A thread that always makes the same share
+//! of a cache uses again what is freed of it; otherwise each part grows to its highest use.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -193,7 +190,7 @@ impl Line {
         state.jobs[thread].push_back((number, job));
         let wakes = match state.threads[thread] {
             Doing::Sleeps | Doing::Watches => Some(thread),
-            // Another thread checks that this one begins the job in time.
+            // Another thread checks that this one begins in time.
             Doing::Works => state.threads.iter().position(|doing| *doing == Doing::Sleeps),
         };
         drop(state);

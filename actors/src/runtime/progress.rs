@@ -1,9 +1,7 @@
 //! The progress of an informer's actors, and whether they have more work: for the watchdog.
 //!
-//! Actors write these atomics and the watchdog's thread reads them; neither waits for the other. The counter
-//! grows with every batch popped, slice applied, publish sent and chunk recorded. A group that waits for its
-//! restart counts as having no work: its status already shows the restart. The rule that decides is in
-//! `informer_core::restart`.
+//! The counter grows with every batch popped, slice applied, publish sent and chunk recorded. A group that waits for
+//! its restart counts as without work: its status shows the restart.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
@@ -49,7 +47,6 @@ impl Progress {
         self.down.store(false, Ordering::Relaxed);
     }
 
-    /// Input of the rule; `turn` identifies the thread's current turn.
     pub(crate) fn sample(&self, turn: u64) -> Sample {
         let queued = self.queued.load(Ordering::Relaxed);
         let works = self.at_work.load(Ordering::Relaxed) != 0;

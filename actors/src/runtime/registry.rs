@@ -1,9 +1,7 @@
-//! What runs on a runtime: informers, queues, operators and so on, their names, and how the runtime stops
-//! them when it ends.
+//! What runs on a runtime, under which names, and how the runtime stops it.
 //!
-//! 1. A name has at most one holder of each kind. A request for a taken name gets it with a number: `pods`,
-//!    `pods-2`.
-//! 2. A name is free again when its holder stops. The holder stays listed until all its actors have ended.
+//! 1. A name has at most one holder of each kind. A taken name gets a number: `pods`, `pods-2`.
+//! 2. A name is free when its holder stops. The holder stays listed until all its actors have ended.
 //! 3. No method of a [`Registrant`] is called under the lock.
 use crate::runtime::locked::locked;
 
@@ -67,7 +65,7 @@ pub struct Registration {
 }
 
 impl Registry {
-    /// Registers this name, or the first free one of `name-2`, `name-3` and so on. `None` after the close.
+    /// `None` after the close.
     pub(crate) fn register(self: &Arc<Self>, named: Named, name: &Arc<str>) -> Option<Registration> {
         let mut state = self.state();
         if state.closed {
@@ -80,7 +78,7 @@ impl Registry {
         Some(Registration { registry, named, name, number, holds_name: AtomicBool::new(true) })
     }
 
-    /// Refuses registrations from now on, and returns everything registered.
+    /// Refuses registrations from now on.
     pub(super) fn close(&self) -> Vec<Arc<dyn Registrant>> {
         let mut state = self.state();
         state.closed = true;

@@ -81,7 +81,7 @@ pub enum SavedNote {
     Problem(Arc<str>),
 }
 
-/// Of one informer; `None` without a file.
+/// `None` without a file.
 #[derive(Debug)]
 pub(crate) struct SavedCell {
     status: Guarded<Option<SavedStatus>>,

@@ -1,5 +1,5 @@
-//! A count of changes on which tasks wait. The count grows after the change. So a task that reads the count,
-//! then looks, then waits for a higher count misses no change.
+//! A count of changes on which tasks wait. It grows after the change: a task that reads it, looks, then waits for a
+//! higher count misses no change.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,7 +21,7 @@ impl Signal {
     /// Waits until something has changed after the count was `seen`.
     pub async fn since(&self, seen: u64) {
         loop {
-            // Every change from here on wakes it: none between the look and the wait is missed.
+            // Every change from here on wakes it.
             let changed = self.changed.notified();
             if self.count() != seen {
                 return;
@@ -50,10 +50,9 @@ impl Signal {
 
 /// Wakes one wait, once.
 pub(crate) type WakeOnce = oneshot::Sender<()>;
-/// Ready when it is woken, or nobody can wake it any more.
+/// Ready when it is woken, or nobody can wake it.
 pub(crate) type WokenOnce = oneshot::Receiver<()>;
 
-/// One wait that is woken once.
 pub(crate) fn wake_once() -> (WakeOnce, WokenOnce) {
     oneshot::channel()
 }

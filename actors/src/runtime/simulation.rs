@@ -1,8 +1,7 @@
 //! The simulated runtime: one thread, a paused clock, inline pools, everything from one seed.
 //!
-//! It uses the same wiring as [`Runtime::threads`]: one seed and one scenario always produce the same trace.
-//! Hours of simulated time take milliseconds, because tokio advances the paused clock when nothing else can
-//! run.
+//! It has the wiring of [`Runtime::threads`]: one seed and one scenario always produce the same trace. tokio advances
+//! the paused clock when nothing else can run.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -118,7 +117,7 @@ impl Simulation {
             let clock = Clock::simulated(self.builder.seed);
             *told = Some(scenario(self.builder.start(clock)).await);
         };
-        // One type: tokio's runtime would be compiled once more for each scenario.
+        // One type: tokio's runtime would be compiled for each scenario.
         world.block_on(run.boxed_local());
         result.expect("the scenario has ended")
     }
@@ -162,7 +161,7 @@ impl Runtime {
 }
 
 impl SimulationBuilder {
-    /// Spawns the runtime's work in the `LocalSet` of the caller.
+    /// In the `LocalSet` of the caller.
     fn start(&self, clock: Clock) -> Runtime {
         let (pipeline, pipeline_work) = ArbiterHandle::here("simulated", clock.clone(), self.watched);
         let (callbacks, callback_work) = ArbiterHandle::here("simulated-calls", clock.clone(), self.watched);

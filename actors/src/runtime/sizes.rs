@@ -1,7 +1,7 @@
 //! How many bytes the objects of an informer have, and in which fields, by samples.
 //!
-//! A source says of some objects what it has read ([`ObjectSample`]); the first 32 of each informer, then one in
-//! 256, so the rest costs an addition. Means follow a population that changes: after 4,096 samples each counts half.
+//! A source says what it has read of the first 32 objects of an informer, then of one in 256; the rest costs an
+//! addition. Means follow a population that changes: after 4,096 samples each counts half.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -113,7 +113,6 @@ impl fmt::Display for MemoryReport {
     }
 }
 
-/// The samples of one informer.
 #[derive(Debug, Default)]
 pub(crate) struct Sizes {
     decoded: AtomicU64,
@@ -130,7 +129,6 @@ struct Sums {
 }
 
 impl Sizes {
-    /// Whether the object that is decoded now is a sample.
     pub(crate) fn is_sampled(&self) -> bool {
         let before = self.decoded.fetch_add(1, Ordering::Relaxed);
         before < FIRST || before.is_multiple_of(EVERY)

@@ -1,10 +1,9 @@
-//! `tracing` spans of changes. The span of a reconcile is within that of the change that added its key. The span of a
-//! change that a reconcile wrote is within that of the change that led to the reconcile. So one trace shows who caused
-//! what, over controllers.
+//! `tracing` spans of changes. A reconcile's span is within that of the change that added its key. The span of a
+//! change that a reconcile wrote is within that of the change that led to the reconcile.
 //!
 //! 1. Only changes with marks have a span, and only while a subscriber wants it.
-//! 2. The span of a change is closed when all that it led to has ended: its reconciles with their retries, and what
-//!    they wrote.
+//! 2. A change's span is closed when all that it led to has ended: reconciles with their retries, and what they
+//!    wrote.
 //! 3. A subscriber is never called under the lock.
 
 use std::collections::BTreeMap;
@@ -29,7 +28,7 @@ struct Known {
     changes: BTreeMap<State, Weak<Span>>,
     /// Of keys that wait in queues, by controller.
     added: BTreeMap<(Arc<str>, ObjectKey), Arc<Span>>,
-    /// What reconciles wrote, each with the span of the change that led to it.
+    /// What reconciles wrote, with the span of the change that led to it.
     written: BTreeMap<State, Arc<Span>>,
 }
 
@@ -67,7 +66,6 @@ impl Spans {
         drop(before);
     }
 
-    /// A worker takes the key.
     pub(super) fn take(&self, controller: &Arc<str>, key: &ObjectKey) -> Option<Arc<Span>> {
         self.0.with(|known| known.added.remove(&(Arc::clone(controller), key.clone())))
     }

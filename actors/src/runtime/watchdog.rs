@@ -1,8 +1,7 @@
-//! The watchdog: detects a blocked arbiter, and a pipeline that makes no progress.
+//! The watchdog: detects a blocked arbiter, and a pipeline without progress.
 //!
-//! A thread outside all arbiters checks their heartbeats and the actors' progress each second. It shows what
-//! is stuck in the status of the informers concerned, and logs it; it cannot end a blocked thread.
-//! `informer_core::restart` has the rule for missing progress. A simulation has a watchdog only on request.
+//! A thread outside all arbiters checks heartbeats and progress each second. It logs what is stuck, and shows it in
+//! the status of the informers concerned; it cannot end a blocked thread.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -147,7 +146,7 @@ impl Shared {
         }
     }
 
-    /// Without the lock, since a status update wakes the tasks that wait for it.
+    /// Without the lock: a status update wakes tasks.
     fn look(&self, arbiters: &mut [WatchedArbiter]) {
         let now = self.clock.now();
         arbiters.iter_mut().for_each(|arbiter| arbiter.look(now));

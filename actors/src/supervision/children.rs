@@ -1,9 +1,9 @@
-//! Children of one kind that are added and removed while their owner runs, and revived after they were given up.
+//! Children of one kind that are added, removed and revived while their owner runs.
 //!
-//! 1. A key gets another child only after nothing of its former one exists, including its restart history.
-//! 2. A revived child starts again from its spec, with a new mailbox and a new restart history.
+//! 1. A key gets another child only after nothing of its former one exists.
+//! 2. A revived child starts again from its spec, with a new mailbox and restart history.
 //! 3. [`Children::remove`] also returns when the arbiter ends first.
-//! 4. No child is started or dropped, and no owner is called, under the lock.
+//! 4. No child is started or dropped, and no owner called, under the lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -85,7 +85,6 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
             std::mem::swap(&mut entry.address, &mut address);
             Ok((self.context(entry), entry.spec.clone(), entry.over.clone()))
         })?;
-        // The former one.
         drop(address);
         context.notify_owner(ChildEvent::Revived);
         self.start(key.clone(), context, (inbox, spec), over);
@@ -102,7 +101,7 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
         let Some(over) = over else { return false };
         over.cancelled().await;
         let removed = self.entries.with(|entries| {
-            // Another call may have removed it already, and the key may have a new child.
+            // Another call may have removed it, and the key may have a new child.
             let is_same = entries.get(key).is_some_and(|entry| entry.stop.is_cancelled());
             is_same.then(|| entries.remove(key))
         });

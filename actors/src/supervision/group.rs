@@ -1,8 +1,8 @@
 //! The epoch of a group of children that are restarted together.
 //!
-//! Every message of a member carries its epoch, so that a message from before a restart is recognized and
-//! dropped. The epoch grows once per restart of the group, whichever member caused it. Guards wake in the
-//! order in which they began to wait: the random order of a `watch` channel would make simulations differ.
+//! Every message of a member carries its epoch: one from before a restart is dropped. The epoch grows once per
+//! restart, whichever member caused it. Guards wake in the order in which they began to wait: the random order of a
+//! `watch` channel would make simulations differ.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +33,7 @@ impl Group {
         Epoch(self.0.epoch.load(Ordering::Acquire))
     }
 
-    /// Begins the epoch after this one, unless another guard has already begun it.
+    /// Begins the next epoch, unless another guard has.
     pub(crate) fn begin_after(&self, Epoch(epoch): Epoch) {
         let begun = self.0.epoch.compare_exchange(epoch, epoch + 1, Ordering::AcqRel, Ordering::Acquire);
         if begun.is_ok() {

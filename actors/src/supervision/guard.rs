@@ -1,10 +1,9 @@
 //! The guard around each actor: it survives the actor's panics and carries out the supervisor's verdict.
 //!
-//! actix's own `Supervisor` does not restart after a panic. The guard polls the actor's context under
-//! `catch_unwind` and restarts it in place, which keeps its address and queued messages. It ends at the stop,
-//! when no address of its actor is left, or when supervision gives up. When its end is reported, nothing of
-//! the actor exists any more. Each poll checks the stop, then the epoch, then the actor: an actor is never
-//! polled after its stop or in an older epoch.
+//! actix's own `Supervisor` does not restart after a panic. The guard polls the actor's context under `catch_unwind`
+//! and restarts it in place, which keeps its address and queued messages. It ends at the stop, when its actor has no
+//! address left, or when supervision gives up: then nothing of the actor exists. Each poll checks the stop, then the
+//! epoch, then the actor: no actor is polled after its stop or in an older epoch.
 //!
 //! ```text
 //!  poll ──▶ ended / panicked ──▶ ask Supervisor ──▶ Restart{after} / RestartGroup{after} / GiveUp / Done
@@ -61,7 +60,7 @@ impl<A: Child> Guard<A> {
         Self { context, labelled, life }
     }
 
-    /// Runs the child until a verdict ends it, drops it and returns the verdict.
+    /// Runs the child until a verdict ends it; returns that after the drop of the child.
     // An `async fn` would hold the guard twice: as its argument and as its variable.
     #[expect(clippy::manual_async_fn, reason = "a block captures the guard once")]
     pub(crate) fn keep(mut self) -> impl Future<Output = (RestartVerdict, ChildContext)> {
@@ -139,7 +138,7 @@ async fn decide(
                     return verdict;
                 }
                 Err(_) if !supervisor.connected() => return RestartVerdict::Done,
-                // The Supervisor died before its answer: its guard restarts it, and it is asked again.
+                // The Supervisor died before its answer: its guard restarts it.
                 Err(_) => tokio::task::yield_now().await,
             }
         }

@@ -1,7 +1,7 @@
 //! The owner of supervised children, and what guard, Supervisor and owner exchange.
 //!
-//! The owner learns of each failure once, and of a give-up only when nothing of the child exists any more. It
-//! is called on the children's thread and must not block it.
+//! The owner learns of each failure once, and of a give-up only when nothing of the child exists. It is called on the
+//! children's thread and must not block.
 
 use std::fmt;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl fmt::Display for Ended<'_> {
     }
 }
 
-// The question of a guard to its Supervisor is here, so that these two files do not depend on each other.
+// Here, so that guard and Supervisor do not depend on each other.
 
 #[derive(Debug)]
 pub(crate) struct Exited {
@@ -80,7 +80,7 @@ impl Message for Exited {
     type Result = Decided;
 }
 
-/// A mailbox takes this number of messages before senders wait. Each of our senders has one ask in flight.
+/// Messages in a mailbox before senders wait. Each of our senders has one ask in flight.
 const MAILBOX: usize = 64;
 
 /// An actor that can be rebuilt from its spec at any time.
@@ -110,7 +110,7 @@ impl<A: Actor> Mailbox<A> {
 
 informer_core::debug_as!([A: Actor] Mailbox<A>, self);
 
-/// Reports a child's end once: with the last verdict, or with `None` if dropped before that.
+/// Reports the last verdict, once; `None` if dropped before.
 pub(crate) struct OnEnd<F: FnOnce(Option<RestartVerdict>)>(Option<F>);
 
 impl<F: FnOnce(Option<RestartVerdict>)> OnEnd<F> {

@@ -1,7 +1,7 @@
 //! What the children of one owner share, and what each has for itself.
 //!
-//! All children of one parent run on one arbiter. The end of each is reported once, also when the arbiter
-//! ends first, so every wait for it ends. `tasks` is empty when nothing of any child exists any more.
+//! All children are on one arbiter. The end of each is reported once, also when the arbiter ends first, so every wait
+//! for it ends. `tasks` is empty when nothing of any child exists.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl Parent {
 impl ChildContext {
     pub(crate) fn stopped(&self) -> Stopped<'_> {
         match &self.stop {
-            // Boxed: otherwise each of many children with a signal would need the memory for it.
+            // Boxed: each of many children with a signal would need the memory.
             StopOn::Token(token) => Stopped::Token(Box::pin(token.cancelled())),
             StopOn::Signal(signal) => Stopped::Signal(&**signal),
         }

@@ -1,9 +1,8 @@
 //! The actor that carries out the decisions of a machine in a [`Locked`]. A [`Run`] says what it does.
 //!
-//! It looks when it is built, when it was told of a change, and at the machine's next due time. Its mailbox
-//! holds at most one `Look`, plus one for each restart: `is_told` is cleared before a look and at the start,
-//! so a later change sends another. If it dies, only pending answers are lost; their senders ask again. It is
-//! restarted alone.
+//! It looks when it is built, when it was told of a change, and at the machine's next due time. Its mailbox holds at
+//! most one `Look`, plus one for each restart. If it dies, only pending answers are lost; their senders ask again. It
+//! is restarted alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,8 +77,7 @@ impl<R: Run> Runner<R> {
         let due = R::look(self, ctx);
         let clock = self.run.locked().clock().clone();
         let wait = |due| async move {
-            // A time that is due already waits for a turn of others: otherwise the actor could look again
-            // without a pause.
+            // A due time also waits for a turn of others: otherwise the actor could look again without a pause.
             tokio::task::yield_now().await;
             sleep_until(&clock, due).await;
         };

@@ -1,9 +1,7 @@
-//! The Supervisor: decides what follows when a child of its owner ends.
+//! The Supervisor: decides, by `informer_core::restart`, what follows when a child of its owner ends.
 //!
-//! The verdict comes from its core twin, `informer_core::restart`; the child's guard carries it out. A
-//! child's guard keeps its restart history and sends it with each ask; the Supervisor keeps only that of a
-//! group. If the Supervisor dies, its guard restarts it, and only this history is lost. The owner is notified
-//! of each decision once. Each child has at most one ask in flight.
+//! The child's guard carries the verdict out. It keeps the child's restart history and sends it with each ask; the
+//! Supervisor keeps only that of a group, which is lost if it dies. The owner is notified of each decision once.
 
 use std::sync::Arc;
 
@@ -17,7 +15,6 @@ use crate::supervision::owner::{Child, ChildEvent, Decided, Exited, Owner};
 
 #[derive(Clone)]
 pub(crate) struct SupervisorSpec {
-    /// The owner of the children.
     pub(crate) owner: Arc<dyn Owner>,
     pub(crate) runtime: Runtime,
     pub(crate) policy: RestartPolicy,

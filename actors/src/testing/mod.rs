@@ -1,14 +1,11 @@
 //! What tests of informers need: a scripted source with fault switches, a recording subscriber, and fault hooks.
 //!
-//! Answers "how does a test drive the real wiring without a network?". [`Server`] is a small versioned store with
-//! lists, watches and fault switches behind [`crate::list_watch::ListWatch`]; its answers take time as on a network
-//! (5 ms unless [`Server::answer_after`] sets another time). [`Recorder`] is a subscribed actor that records events and
-//! checks them. [`kill_at`] is a fault hook that kills an actor while it handles a message. The module does not
-//! simulate HTTP: the in-memory API server does. Feature `testing`; used with `Runtime::simulated`. Invariants:
-//! 1. What a subscriber receives must never contradict itself, and together it must give the store's content. A
-//!    contradiction (an Added of a present object, an Updated or Deleted of an absent one, an Updated whose `old` is not the
-//!    state delivered last) is kept and reported, with the event's text.
-//! 2. A hook panics inside the actor, while it handles a message: exactly as often as the test asked for, and not again.
+//! [`Server`] is a small versioned store behind [`crate::list_watch::ListWatch`]; its answers take time as on a
+//! network (5 ms unless [`Server::answer_after`] sets another). HTTP is not simulated. Use it with
+//! `Runtime::simulated`.
+//!
+//! An event that contradicts those before (an Added of a present object, an Updated or Deleted of an absent one, an
+//! Updated whose `old` is not the state delivered last) is reported, with its text.
 
 mod server;
 
@@ -140,7 +137,7 @@ impl<S: Body> RecorderHandle<S> {
 }
 
 impl<S> Seen<S> {
-    /// The event as the change it stands for: a deletion removes the state delivered last.
+    /// A deletion removes the state delivered last.
     fn change(&mut self, notify: &Notify<S>) -> Change<S> {
         match notify.clone() {
             Notify::Added { object, cause } => {
@@ -159,7 +156,6 @@ impl<S> Seen<S> {
     }
 }
 
-/// One event as a line.
 fn line<S>(notify: &Notify<S>) -> String {
     let (kind, cause) = match notify {
         Notify::Added { cause, .. } => ("Added", cause),

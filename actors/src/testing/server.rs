@@ -1,12 +1,10 @@
-//! A small versioned store behind `ListWatch`, with fault switches.
-//!
-//! Answers "what would an API server answer, with faults or without?" for simulated pipelines: it has one revision
-//! counter, lists at the newest state, watches from any version still in the history, initial events and bookmarks.
-//! Invariants:
+//! A small versioned store behind `ListWatch`, with fault switches. It has one revision counter, lists at the newest
+//! state, and watches from any version still in the history. Invariants:
 //! 1. A watch from version n brings every event after n, in order, or an Expired error.
 //! 2. Requests are logged in order, as the lines that tests read.
-//! 3. A switch affects requests and events after it; `refuse` affects as many requests as it is given errors.
-//! 4. An answer takes time (`poison.rs`): unless a test changes that, the poll that sends a request has no answer yet.
+//! 3. A switch affects requests and events after it.
+//! 4. An answer takes time (`poison.rs`): unless a test changes that, the poll that sends a request has no answer
+//!    yet.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -36,8 +34,8 @@ pub struct Server<S>(Arc<Shared<S>>);
 
 struct Shared<S> {
     state: Guarded<State<S>>,
-    /// It wakes streams in the order in which they began to wait. The receivers of a `watch` channel would be woken in
-    /// random order, and a simulation in which two sources follow one server would not repeat.
+    /// It wakes streams in the order in which they began to wait. A `watch` channel has a random order: a simulation
+    /// of two sources and one server would not repeat.
     changes: Signal,
     source: SourceId,
 }
@@ -49,7 +47,7 @@ struct State<S> {
     history: Vec<(u64, Happened<S>)>,
     compacted: u64,
     anonymous: bool,
-    /// How many entries of the history were dropped: the position of the first one that is left.
+    /// How many entries of the history were dropped.
     dropped: usize,
     requests: Vec<RequestLine>,
     refusals: VecDeque<ListWatchError>,
@@ -274,13 +272,11 @@ impl<S> State<S> {
         self.revision
     }
 
-    /// Logs a request; an error if it is to be refused.
     fn admit(&mut self, line: String) -> Result<(), ListWatchError> {
         self.requests.push(line);
         self.refusals.pop_front().map_or(Ok(()), Err)
     }
 
-    /// The parts of a list, and its end.
     fn listed(&self, name: Option<&str>) -> (Vec<Result<ListPart<S>, ListWatchError>>, ListPart<S>) {
         let named = |object: &&Object<S>| name.is_none_or(|name| object.key().name() == name);
         let objects: Vec<&Object<S>> = self.objects.values().filter(named).collect();

@@ -1,10 +1,8 @@
-//! Reads and writes the objects of one kind: every verb, with kube-core's parameters. It caches nothing: that
-//! is an informer's work.
+//! Reads and writes the objects of one kind: every verb, with kube-core's parameters. It caches nothing.
 //!
 //! 1. One call of a verb is one request, with the retries that `Client::send` describes and no others.
-//! 2. A path consists of checked parts, so a name cannot reach another resource. A namespace for a kind without
-//!    namespaces does not compile; an object of a kind with namespaces is not read by name without one.
-//! 3. An answer that does not decode is an error that names the field and quotes no value.
+//! 2. A path consists of checked parts, so a name cannot reach another resource. A namespace for a kind
+//!    without namespaces does not compile.
 //!
 //! ```
 //! use std::time::Duration;

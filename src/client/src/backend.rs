@@ -1,8 +1,8 @@
 //! How a client's requests are sent, and each thread's connections for them.
 //!
-//! All sources of all clones of a client share one set of connections on a thread. The set ends with the last
-//! source or worker that uses it there; idle connections then close. Clients made of equal configurations
-//! have separate backends, because their credentials renew independently.
+//! All clones of a client share one set of connections on a thread. The set ends with the last source or
+//! worker that uses it there. Clients of equal configurations have separate backends, because their
+//! credentials renew independently.
 
 use std::cell::RefCell;
 use std::rc;
@@ -36,7 +36,6 @@ pub struct Backend {
 
 #[derive(Clone)]
 enum Carrier {
-    /// This crate's own connections.
     Own(Arc<ConnectionSettings>),
     /// A backend without guards.
     Guarded(Arc<Backend>),
@@ -51,7 +50,7 @@ thread_local! {
 }
 
 impl Backend {
-    /// `issuers` sends the requests of an OpenID Connect login. Blocking: reads certificates.
+    /// Blocking: reads certificates.
     pub(crate) fn new(config: &Config, issuers: Issuers) -> Result<Arc<Self>, Error> {
         let (connections, config) = ConnectionSettings::new(config, issuers)?;
         let name = connections.endpoint.name();
@@ -77,7 +76,7 @@ impl Backend {
         Arc::new(Self { carrier, settings: Arc::new(self.settings.without_limits()), name, guards })
     }
 
-    /// Binds the request to the current terms of the guards. Fails when a lease is not held.
+    /// As [`Guards::begin`].
     pub(crate) fn begin(&self, request: &mut Request<Bytes>) -> Result<(), TransportError> {
         self.guards.begin(request)
     }

@@ -1,13 +1,11 @@
-//! Reads a body: whole, into one piece of memory, or in chunks that cross from the reading thread to the
-//! user's.
+//! Reads a body: whole, or in chunks that cross from the reading thread to the user's.
 //!
 //! 1. A body above the limit is given up, and a Content-Length above it reserves no memory.
 //! 2. A body of known length is written once. Otherwise it is collected in pieces of at most 1 MiB, which
 //!    never grow. Each piece is freed as soon as it is joined.
-//! 3. At most `CHUNKS` chunks wait for the reader. Then no more are read from the connection, and the server
-//!    waits.
+//! 3. At most `CHUNKS` chunks wait for the reader. Then no more are read from the connection.
 //! 4. Dropping the reader ends the body at once, also while the server is silent.
-//! 5. A body ends cleanly only if its end was read. If the reading thread ends first, the body is cut off.
+//! 5. A body ends cleanly only if its end was read.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -23,7 +21,7 @@ use super::transport::Body;
 const MIN_PIECE_BYTES: usize = 16 << 10;
 const MAX_PIECE_BYTES: usize = 1 << 20;
 
-/// `None` above `limit`. `length` is that of the answer's head.
+/// `None` above `limit`. `length`: of the answer's head.
 pub(crate) async fn collect(
     mut body: Body,
     length: Option<usize>,
@@ -98,11 +96,9 @@ pub(super) fn body_channel() -> (BodySender, BodyReceiver) {
     (BodySender(sender), BodyReceiver { parts, is_over: false })
 }
 
-/// The end on the reading thread.
 pub(super) struct BodySender(mpsc::Sender<Part>);
 
 impl BodySender {
-    /// Ends with the body or its reader.
     pub(super) async fn forward(self, body: impl Stream<Item = Result<Bytes, TransportError>>) {
         let mut body = std::pin::pin!(body);
         // Reserves first, so that a chunk without a place is not read.
@@ -125,7 +121,6 @@ impl BodySender {
     }
 }
 
-/// The reader's end. Dropping it ends the request.
 #[derive(Debug)]
 pub(super) struct BodyReceiver {
     parts: mpsc::Receiver<Part>,

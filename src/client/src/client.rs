@@ -1,8 +1,7 @@
 //! The handle of an API server: a checked configuration that makes sources and sends single requests.
 //!
 //! A thread of the client sends single requests, so callers may be in any async runtime. A client in process,
-//! or `carried_by` a `Runtime`, uses that runtime instead. Sources and answers are the same for
-//! `Client::new`, `from_kube` and `in_process`.
+//! or `carried_by` a `Runtime`, uses that runtime instead.
 
 use std::sync::Arc;
 #[cfg(feature = "testing")]
@@ -318,8 +317,7 @@ impl Client {
         self.open(request, RequestKind::Stream { total: limit }).await
     }
 
-    /// As [`Self::stream`], but also ends when the client's certificate is renewed: the reader must open a
-    /// new watch.
+    /// As [`Self::stream`], but also ends when the client's certificate is renewed.
     pub(crate) async fn watch(
         &self,
         request: Request<Vec<u8>>,
@@ -352,7 +350,7 @@ impl Client {
         Arc::clone(&self.worker)
     }
 
-    /// For blocking work, also if the caller's runtime has no threads for it.
+    /// The caller's runtime may have no threads for it.
     #[cfg(feature = "disk-cache")]
     pub(super) async fn blocking<T: Send + 'static>(
         &self,
@@ -361,7 +359,6 @@ impl Client {
         self.worker.blocking(work).await
     }
 
-    /// `None` unless this client connects to a host itself.
     #[cfg(feature = "disk-cache")]
     pub(super) fn url(&self) -> Option<String> {
         self.backend.url()

@@ -1,11 +1,10 @@
 //! The configuration of a client: the API server's address and the credentials. `Client::new` checks the
-//! values and reads the named files (blocking); they are read again later.
+//! values and reads the named files (blocking).
 //!
-//! 1. What a kubeconfig requires and this client does not support is an error that names it: auth providers
-//!    other than oidc, and other kinds of proxies. Only credentials for a plain http endpoint are left out,
-//!    with a warning ([`Config::warnings`]), as client-go does.
-//! 2. No Debug and no error shows a secret.
-//! 3. In a pod the variables and files are those of client-go (`rest.InClusterConfig`). Token and authority
+//! 1. What a kubeconfig requires and this client does not support is an error: auth providers other than
+//!    oidc, and other kinds of proxies. Only credentials for plain http are left out, with a warning, as
+//!    client-go does.
+//! 2. In a pod the variables and files are those of client-go (`rest.InClusterConfig`). Token and authority
 //!    are named as files, because the kubelet renews them.
 
 use std::fmt;
@@ -58,7 +57,6 @@ pub struct Config {
     pub(crate) accepts_invalid_certificates: bool,
     pub(crate) tls_server_name: Option<String>,
     pub(crate) warnings: Vec<String>,
-    /// `None` without a kubeconfig.
     pub(crate) written: Option<Written>,
     pub(crate) origin: Option<Origin>,
     pub(crate) proxy: ProxySetting,

@@ -1,5 +1,5 @@
-//! Checks the configuration of a client when the client is made, so that no later request fails because of
-//! it. Keeps what all transports need to connect. Afterwards only the identity changes: it renews itself.
+//! Checks a configuration when its client is made, so that no later request fails because of it. Afterwards
+//! only the identity changes: it renews itself.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,8 +30,7 @@ pub(crate) struct ConnectionSettings {
 }
 
 impl ConnectionSettings {
-    /// Also returns the configuration without the credentials that are not sent. `issuers` sends the requests
-    /// of an OpenID Connect login.
+    /// Also returns the configuration without the credentials that are not sent.
     pub(crate) fn new(config: &Config, issuers: Issuers) -> Result<(Self, Config), Error> {
         let endpoint = Endpoint::parse(&config.endpoint)?;
         let proxy = config.proxy.of(&endpoint)?;

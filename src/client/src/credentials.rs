@@ -1,5 +1,5 @@
-//! Leaves out of a configuration the credentials that must not go to its server: when a client is made, and
-//! each time its kubeconfig is read again. `way.rs` decides which.
+//! Leaves out the credentials that must not go to a server: when a client is made, and each time its
+//! kubeconfig is read again. `way.rs` decides which.
 //!
 //! What is left out is named once. A credential that the program set, and the way cannot carry, is refused.
 
@@ -65,7 +65,6 @@ impl Config {
     }
 }
 
-/// `None` if nothing is left out.
 fn explained(config: &Config, endpoint: &Endpoint, proxy: Option<&Proxy>) -> Option<String> {
     let left_out = sent(config.clone(), Way::to(endpoint, proxy)).ok()?.left_out;
     let cluster = &config.written.as_ref().filter(|_| !left_out.is_empty())?.cluster;

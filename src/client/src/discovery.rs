@@ -1,13 +1,9 @@
-//! What the server serves, and the resource that a name means: for programs that learn their kinds at run
-//! time.
+//! What the server serves, and the resource that a name means.
 //!
-//! 1. Results are kept in memory and shared by the clones of a client. When they are too old, the server is
-//!    asked again, with the ETags of its last answers.
+//! 1. The clones of a client share the results. Results that are too old are requested again.
 //! 2. A name that is not found makes the client ask once more, because its kind may be new. The number of
 //!    such requests is bounded.
-//! 3. Callers that need the same answer share one request. A caller that stops waiting, or is not polled,
-//!    delays and fails no other.
-//! 4. A group that cannot be discovered is named beside what was found.
+//! 3. A group that cannot be discovered is named beside what was found.
 //!
 //! ```
 //! use actix_informer::prelude::*;
@@ -231,8 +227,7 @@ impl Discovery {
         Question { order, newer, ttl: self.ttl.unwrap_or(usual) }
     }
 
-    /// If `look` finds nothing, the server is asked once more. `anew`: the server is asked before the first
-    /// look.
+    /// If `look` finds nothing, the server is asked once more. `anew`: also before the first look.
     async fn found<T>(
         &self,
         name: &str,
@@ -262,7 +257,7 @@ impl Discovery {
                 Next::Ask(asking) => return asking.await.map(Obtained::Known),
                 // The next turn looks at its answer.
                 Next::Wait(asking) => match asking.await {
-                    // The asking client was guarded and lost its lease: this one asks itself.
+                    // The asking client was guarded and lost its lease.
                     Err(DiscoveryError::Request(error)) if error.is_not_leading() => {}
                     answer => drop(answer?),
                 },
@@ -337,7 +332,6 @@ fn stopped(error: Error) -> DiscoveryError {
 
 enum Obtained {
     Known(Known),
-    /// Too many unknown names: the server is asked again after this time.
     HeldBack(Duration, Known),
 }
 

@@ -1,6 +1,5 @@
-//! The URL of a server in its parts: an `http://` or `https://` URL, whose path is a prefix of every
-//! request's path, or `unix://` and the absolute path of a socket that speaks plain HTTP, as `kubectl proxy
-//! --unix-socket` does.
+//! The URL of a server in its parts: `http://` or `https://` with a prefix of every request's path, or
+//! `unix://` and the absolute path of a socket that speaks plain HTTP, as `kubectl proxy --unix-socket` does.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -92,13 +91,11 @@ impl Endpoint {
         self.socket.is_none().then(|| format!("{scheme}://{}{}", self.authority, self.prefix))
     }
 
-    /// Path and query of a request to this server.
     pub(crate) fn path_of(&self, asked: &http::Uri) -> String {
         let below = asked.path_and_query().map_or("/", |below| below.as_str());
         format!("{}{below}", self.prefix)
     }
 
-    /// For errors and logs.
     pub(crate) fn name(&self) -> String {
         match &self.socket {
             Some(path) => format!("unix://{}", path.display()),
@@ -125,8 +122,7 @@ pub(crate) fn host_and_port(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Keeps the scheme and what follows the last `@`, without query and fragment: the text need not be a URL,
-/// and the rest may be a secret.
+/// Keeps the scheme and what follows the last `@`, without query and fragment: the rest may be a secret.
 pub(super) fn without_secrets(text: &str) -> String {
     let is_scheme =
         |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));

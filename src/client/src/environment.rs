@@ -1,5 +1,4 @@
-//! Clients without a given configuration: of the cluster that the environment or the home directory names,
-//! and of an issuer of tokens.
+//! Clients of the cluster that the environment or the home directory names, and of an issuer of tokens.
 
 use futures_util::FutureExt as _;
 

@@ -3,7 +3,7 @@
 //!
 //! 1. No message, Debug or cause holds a secret: no password or query of a URL, no text of a kubeconfig, no
 //!    value of an object that does not decode, and no token, even if a server repeats it. The only foreign
-//!    text is the server's message in a refusal: for a refused write it may quote what was written.
+//!    text is the server's message in a refusal: it may quote a refused write.
 //! 2. A timeout is never reported as a broken connection, nor the other way round.
 
 use std::io;

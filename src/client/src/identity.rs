@@ -1,14 +1,12 @@
-//! Who this client is to the server and whom it trusts: a value with a version that changes while the client
-//! lives.
+//! Who this client is to the server and whom it trusts: a value whose version changes while the client lives.
 //!
 //! Files are read again when they are a minute old, and at once after a refusal or a failed handshake. A
 //! plugin's credentials are renewed before they expire.
 //!
 //! 1. Callers share one renewal, which goes on if one of them stops waiting. While something valid is known,
 //!    only the caller that begins the renewal waits, for at most half a second.
-//! 2. A failed renewal keeps what is valid. Without anything valid, callers get the reason.
-//! 3. Debug, errors and logs show only names of files and programs.
-//! 4. A plugin runs on its own thread. It blocks no arbiter, and outlives its caller and the runtime.
+//! 2. A failed renewal keeps what is valid. If nothing is valid, callers get the reason.
+//! 3. A plugin runs on its own thread: it blocks no arbiter, and outlives its caller and the runtime.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -34,15 +32,14 @@ pub use figures::{CallFigures, CredentialFigures};
 use material::{Material, Read, Tls};
 use oidc::{Issuers, Oidc};
 
-/// How old a read file may be.
 const FRESH: Duration = Duration::from_secs(60);
-/// How long the caller that begins a renewal waits for it while the old credentials are valid.
+/// For a caller that begins a renewal, while the old credentials are valid.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How long reading files may take: a network disk may hang.
 const FILES: Duration = Duration::from_secs(30);
-/// The wait after a failed renewal while the old credentials are valid.
+/// After a failed renewal, while the old credentials are valid.
 const RETRY: Duration = Duration::from_secs(10);
-/// The shortest time between renewals after refusals: otherwise each refused request would start a plugin.
+/// Between renewals after refusals: otherwise each refused request would start a plugin.
 const BETWEEN_REFUSALS: Duration = Duration::from_secs(1);
 
 pub(crate) struct Identity {
@@ -56,7 +53,6 @@ pub(crate) struct Identity {
     read: Read,
 }
 
-/// Shared by all threads.
 pub(crate) struct Identities {
     inner: Arc<Inner>,
 }
@@ -100,7 +96,7 @@ enum Step {
 }
 
 impl Identities {
-    /// Blocking: reads files. Plugins and token files wait for the first request.
+    /// Blocking: reads files.
     pub(crate) fn new(material: Material) -> Result<Self, Error> {
         let figures = CredentialFigures::default();
         let state = State { figures, current: None, renewal: None, failed: None, refused: None };
@@ -112,7 +108,6 @@ impl Identities {
         Ok(Self { inner })
     }
 
-    /// Waits if nothing valid is known, and for at most `PATIENCE` if it begins a renewal.
     pub(crate) async fn current(&self) -> Result<Arc<Identity>, TransportError> {
         self.take(self.step()).await.map_err(TransportError::Credentials)
     }
@@ -133,7 +128,6 @@ impl Identities {
         }
     }
 
-    /// For people: their kind, with the file or program.
     pub(crate) fn credentials(&self) -> String {
         self.inner.material.credentials()
     }
@@ -156,7 +150,6 @@ impl Identities {
             Step::Fail(error) => Err(error),
             Step::Wait(renewal) => renewal.await,
             Step::Begin(renewal, identity) => {
-                // It continues if this caller stops waiting.
                 tokio::spawn(renewal.clone());
                 match timeout(PATIENCE, renewal).await {
                     Ok(Ok(renewed)) => Ok(renewed),
@@ -227,11 +220,11 @@ impl Current {
 
 impl Inner {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        // Nothing that runs under this lock can panic halfway through a change.
+        // Nothing under this lock can panic halfway through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The renewal runs only while a caller, or the task that `take` spawns, polls it.
+    /// Runs only while a caller, or the task that `take` spawns, polls it.
     fn renew(this: &Arc<Self>, state: &mut State, reason: Reason) -> Renewal {
         let renewal = Self::renewal(Arc::downgrade(this), reason).boxed().shared();
         state.renewal = Some(renewal.clone());
@@ -312,7 +305,6 @@ impl Inner {
     }
 }
 
-/// Zero if it has passed.
 fn left(expires: Timestamp) -> Duration {
     Duration::try_from(expires.duration_since(wall_time())).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
-//! What an informer follows, as a comparable value: requests with equal keys can share one informer.
+//! What an informer follows, as a comparable value.
 //!
-//! Keys are equal only if their informers would hold the same objects with the same bodies. Selectors are
-//! compared parsed and sorted; namespaces and pruned fields are compared as sets. A key keeps no client
+//! Requests with equal keys can share one informer: it would hold the same objects with the same bodies.
+//! Selectors are compared parsed and sorted; namespaces and pruned fields as sets. A key keeps no client
 //! alive.
 
 use std::any::TypeId;
@@ -38,7 +38,7 @@ pub struct InformerKey(Arc<KeyParts>);
 pub(crate) struct KeyParts {
     pub(crate) server: ServerIdentity,
     pub(crate) cluster: Option<ClusterName>,
-    /// `pods`, `deployments.apps`; or a name that is looked up, then without version and kind.
+    /// Or a name that is looked up, then without version and kind.
     pub(crate) resource: String,
     pub(crate) version: String,
     pub(crate) kind: String,
@@ -46,7 +46,7 @@ pub(crate) struct KeyParts {
     pub(crate) namespaces: Option<BTreeSet<String>>,
     /// In their normal form.
     pub(crate) selectors: String,
-    /// The name that its only source was given: each object shows it.
+    /// Given by the user: each object shows it.
     pub(crate) source: Option<SourceId>,
     pub(crate) protobuf: bool,
     pub(crate) content: RequestedContent,
@@ -76,7 +76,7 @@ impl InformerKey {
     }
 }
 
-/// The default name of an informer: the resource, and the part of it that is followed.
+/// The default name of an informer.
 impl fmt::Display for InformerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = &*self.0;

@@ -1,18 +1,17 @@
 //! The layers that every request passes between its caller and the connection.
 //!
 //! The order from the caller: the headers (`authorize`), `measure`, `deadline` (of the whole request),
-//! `retry`, `limit`, `warn` (`warning.rs`), `authorize`, `deadline` (of the answer). A leader's client, made
-//! by `LeaderElection::guard` or `ForTerm::for_term`, asks its [`Guards`] before the first layer and after
-//! the last.
+//! `retry`, `limit`, `warn` (`warning.rs`), `authorize`, `deadline` (of the answer). A leader's client
+//! (`LeaderElection::guard`, `ForTerm::for_term`) asks its [`Guards`] before the first layer and after the
+//! last.
 //!
 //! 1. A request that waits for a retry holds no place among those under way, and takes a new turn in the
 //!    rate.
-//! 2. Requests of informers are not retried here: the reflector decides.
-//! 3. A leader's request belongs to the term that lasts when its caller begins it, on the caller's thread. It
+//! 2. A leader's request belongs to the term that lasts when its caller begins it, on the caller's thread. It
 //!    is refused when that term has ended, even if the next one has begun.
-//! 4. The clock is read again directly before the first byte of a leader's request. So a process that was
-//!    paused before sends nothing after its lease has ended.
-//! 5. A refused request has reached nobody. One whose first byte may have been written is never refused.
+//! 3. The clock is read again directly before the first byte of a leader's request: a process that was paused
+//!    sends nothing after its lease has ended.
+//! 4. A refused request has reached nobody. One whose first byte may have been written is never refused.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -46,7 +45,6 @@ mod measure;
 mod retry;
 mod traffic;
 
-/// Shared by all threads of a client.
 pub(crate) struct LayerSettings {
     pub(crate) traffic: Arc<Traffic>,
     headers: Arc<Headers>,
@@ -79,7 +77,7 @@ impl LayerSettings {
     }
 }
 
-/// A transport with all layers before it, for one thread.
+/// For one thread.
 pub(crate) struct Layers(Rc<Inner>);
 
 struct Inner {
@@ -88,7 +86,7 @@ struct Inner {
     identities: Option<Arc<Identities>>,
     guards: Guards,
     transport: Rc<dyn Transport>,
-    /// The owner of these connections, kept so that others on this thread find them.
+    /// Owns these connections, kept so that others on this thread find them.
     _base: Option<Rc<Layers>>,
 }
 
@@ -172,7 +170,7 @@ impl Inner {
             let deadlines = Deadlines::new(kind, is_slow(&request), ends, &self.settings.answer);
             let counted = Sending::new(traffic, asked, request.body().len());
             let sending = pin!(async {
-                // Without this a refused request could take a connection, which would then be closed.
+                // Otherwise a refused request could take a connection, which would then be closed.
                 SendCheck::ask_of(&request)?;
                 self.transport.send(request, kind).await
             });

@@ -1,8 +1,8 @@
 //! The Kubernetes API client: configuration, connections, and sources for informers. Programs use it through
 //! `actix-informer`.
 //!
-//! Connections belong to the thread that uses them and are made there. Only the files of `transport/` know
-//! which HTTP client is used. An answer that is cut off is never taken for a complete one.
+//! Connections belong to the thread that uses them. Only `transport/` knows which HTTP client is used. An
+//! answer that is cut off is never taken for a complete one.
 //!
 //! Read next: `resource.rs` for sources, `list_watch.rs` for their requests, `api.rs` for reads and writes,
 //! `wire.rs` for the form of objects.

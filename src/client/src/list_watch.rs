@@ -1,16 +1,11 @@
 //! Makes a Kubernetes resource a source for an informer: one list, watch or get is one HTTP request with the
 //! source's selectors. The reflector decides what to request next and when to retry.
 //!
-//! 1. Objects are delivered in the order of the body. They are decoded in chunks while the body arrives: on
-//!    the pool, or in place if that is short.
-//! 2. A list ends with `ListPart::End` only if its document closed. Half a line at the end of a watch is
-//!    discarded.
-//! 3. An error is the last item of a stream. The parts before it are delivered.
-//! 4. A batch of a watch is what has arrived at once, up to one chunk, so an idle watch delays nothing.
+//! 1. Objects are delivered in the order of the body. They are decoded in chunks while the body arrives.
+//! 2. An error is the last item of a stream. The parts before it are delivered.
 //!
 //! Memory bound: (width of the pool + 1) chunks, the frames that one body chunk completed, and one unfinished
-//! frame. A chunk has less than 256 KiB before its last object; a frame is at most as long as the frame
-//! limit.
+//! frame. A frame is at most as long as the frame limit.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,7 +51,7 @@ mod upkeep;
 /// A chunk has at most this many objects, and ends at the object that reaches this many bytes.
 const CHUNK_OBJECTS: usize = 64;
 const CHUNK_BYTES: usize = 256 << 10;
-/// What is read of the body of an error answer.
+/// Of an error answer.
 const ERROR_BODY_BYTES: usize = 64 << 10;
 /// A watch may last this much longer than requested.
 const WATCH_GRACE: std::time::Duration = std::time::Duration::from_secs(30);
@@ -88,7 +83,6 @@ pub(crate) struct Parts<R: Representation> {
     pub(crate) decoder: Arc<Decoder<R>>,
     pub(crate) pool: DecodePool,
     pub(crate) frame_limit: usize,
-    /// What is preferred.
     pub(crate) wire: WireKind,
     #[cfg(feature = "persist")]
     pub(crate) saved: Option<Arc<Saved<R::Body>>>,
@@ -181,7 +175,7 @@ impl<R: Representation> KubeListWatch<R> {
         upkeep(until_error(stream::once(opened).try_flatten()))
     }
 
-    /// A list instead of a get, so that the server applies the selectors.
+    /// A list, so that the server applies the selectors.
     async fn get_selected(
         parts: ListStream<R::Body>,
         key: ObjectKey,
@@ -244,7 +238,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
             let (wire, body) = answer.await?.map_err(|refusal| requested.refused(refusal))?;
             let batches = with_late(reader.batches(wire, body), late, is_live);
             let batches = batches.map_err(move |error| requested.failed(error));
-            // The empty batch reports that the watch is open.
+            // The watch is open.
             Ok::<_, ListWatchError>(stream::once(async { Ok(Vec::new()) }).chain(batches))
         };
         #[cfg_attr(not(feature = "persist"), expect(unused_mut, reason = "what is saved looks at it"))]
@@ -312,7 +306,6 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
 }
 
 impl<R: Representation> KubeListWatch<R> {
-    /// Asks which cluster it is.
     #[cfg(feature = "persist")]
     fn ask_cluster(&self) -> AskCluster {
         const PATH: &str = "/api/v1/namespaces/kube-system";
@@ -342,7 +335,7 @@ impl<R: Representation> KubeListWatch<R> {
         })
     }
 
-    /// Gets the namespace. Without the right to read it, nothing is known.
+    /// Without the right to read the namespace, nothing is known.
     fn missing_namespace(&self) -> LocalBoxFuture<'static, Option<Arc<str>>> {
         let Some(namespace) = self.scope.namespace.clone().filter(|_| !self.scope.is_cluster_scoped) else {
             return future::ready(None).boxed_local();

@@ -1,12 +1,11 @@
-//! Makes the builder of an informer from a description: with one source, or with one for each of its
-//! namespaces or of several clusters, which come and go.
+//! Makes the builder of an informer from a description: with one source, or with one for each namespace or
+//! cluster, which come and go.
 //!
-//! 1. An informer over several namespaces or clusters is one store and several sources. If one fails, the
-//!    others are still followed. Each cluster has its own client, credentials and waits.
-//! 2. A source is named after its namespace, and in an informer of several clusters also after its cluster.
-//!    The cluster-wide source is `*`; the one that selects namespaces is `namespaces/` and the selector. No
+//! 1. Several namespaces or clusters are one store and several sources. If one fails, the others are still
+//!    followed. Each cluster has its own client, credentials and waits.
+//! 2. A source is named after its namespace, and with several clusters also after its cluster. The
+//!    cluster-wide source is `*`; the one that selects namespaces is `namespaces/` and the selector. No
 //!    namespace has such a name.
-//! 3. What cannot be requested is refused when the informer is built, or when a namespace is added.
 
 use std::fmt;
 use std::sync::Arc;

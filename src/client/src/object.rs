@@ -1,7 +1,5 @@
-//! Makes an object of the cache from a plain body, such as the answer to a write.
-//!
-//! Key, uid and version come from the body's Kubernetes metadata. A body without a name, or without a version
-//! that servers give, is a typed error.
+//! Makes an object of the cache from a plain body, such as the answer to a write. Key, uid and version come
+//! from the body's metadata.
 
 use informer_core::meta::{Meta, Object, ObjectKey, ParseVersionError, SourceId, Uid};
 use kube_core::Resource;

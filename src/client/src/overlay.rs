@@ -1,7 +1,6 @@
 //! The answers to a program's writes, laid over the cache of an informer until the watch has them.
 //!
-//! 1. An answer passes the same prune, transform and representation as an event of the watch. A panic of a
-//!    transform is an error of that answer.
+//! 1. An answer passes the same prune, transform and representation as an event of the watch.
 //! 2. An answer that the informer does not select, by its labels or its name, hides the object. One about a
 //!    key that the informer does not follow is refused.
 //! 3. Under its lock only the machine runs: no code of the caller, no index function and no drop of an
@@ -194,7 +193,7 @@ impl<K: Resource + Serialize, R: Representation> WriteOverlay<K, R> {
         self.lay(|overlay, cache, now| overlay.handle_deleted(cache, &last, &sources, now))
     }
 
-    /// Also returns the sources that may bring the object; the answer names the first.
+    /// With the sources that may bring the object; the answer names the first.
     fn meta(&self, answer: &K) -> Result<(Meta, Vec<SourceId>), WriteOverlayError> {
         let mut meta = meta_of(answer)?;
         if let Some(cluster) = &self.0.cluster {
@@ -205,7 +204,7 @@ impl<K: Resource + Serialize, R: Representation> WriteOverlay<K, R> {
         Ok((meta, sources))
     }
 
-    /// Also returns the length as JSON.
+    /// With the length as JSON.
     fn body(&self, answer: &K) -> Result<(R::Body, usize), DecodeError> {
         let json = serde_json::to_string(answer)?;
         let keep = || self.0.representation.keep(&Encoded::json(&json), &self.0.prune);
@@ -250,7 +249,7 @@ impl<K, R: Representation> WriteOverlay<K, R> {
         self.with(handle).map_err(|full| WriteOverlayError::Full { informer: informer(), full })
     }
 
-    /// Runs the machine under the lock. What it gives up is dropped after the lock.
+    /// What the machine gives up is dropped after the lock.
     fn with<T>(&self, run: impl FnOnce(&mut Overlay<R::Body>, &Snapshot<R::Body>, Duration) -> T) -> T {
         let now = self.0.lister.now();
         let mut answers = locked(&self.0.answers);
@@ -262,7 +261,7 @@ impl<K, R: Representation> WriteOverlay<K, R> {
         given
     }
 
-    /// Returns at least one.
+    /// At least one.
     fn sources(&self, key: &ObjectKey) -> Result<Vec<SourceId>, WriteOverlayError> {
         let sources = self.0.lister.sources_of(key);
         if sources.is_empty() {

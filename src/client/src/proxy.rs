@@ -1,9 +1,7 @@
-//! A proxy between this client and the API server, as its URL names it. `transport/connecting/tunnel.rs`
-//! connects to it.
+//! A proxy between this client and the API server, as its URL names it.
 //!
-//! User and password of the URL are in no Debug, error or log. A proxy that is named by hand or by
-//! `proxy-url` of a kubeconfig is always used, also for this machine and whatever `NO_PROXY` says, as in
-//! client-go. The environment counts only if none is named.
+//! A proxy that is named by hand or by `proxy-url` of a kubeconfig is always used, also for this machine and
+//! whatever `NO_PROXY` says, as in client-go. The environment counts only if none is named.
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,7 +35,7 @@ pub(crate) enum ProxyProtocol {
     Http,
     /// CONNECT over TLS.
     Https,
-    /// The proxy resolves names, for `socks5` and `socks5h` alike, as in client-go.
+    /// The proxy resolves names, also for `socks5`, as in client-go.
     Socks5,
 }
 
@@ -73,7 +71,7 @@ impl ProxySetting {
 }
 
 impl Proxy {
-    /// Ignores path and query. The error shows no user, password or query.
+    /// Ignores path and query.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         let text = text.trim();
         Self::read(text)

@@ -1,9 +1,7 @@
-//! What is known of a request besides its bytes: its kind, its options, what its path names, and the Audit-ID
-//! of its answer.
+//! What is known of a request besides its bytes: its kind, its options, what its path names, the Audit-ID of its answer.
 //!
-//! Verb and resource are named as in Kubernetes' authorization and audit. Every path is accepted; one without
-//! a resource has an empty plural. Paths are `/api/v1/...` and `/apis/<group>/<version>/...`, then
-//! `[namespaces/<name>/]<plural>[/<name>[/<sub>]]`.
+//! Verb and resource are named as in Kubernetes' authorization and audit. Every path is accepted; one without a resource has an
+//! empty plural. Paths are `/api/v1/...` and `/apis/<group>/<version>/...`, then `[namespaces/<name>/]<plural>[/<name>[/<sub>]]`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +9,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue, Method};
 
 const AUDIT_ID: &str = "audit-id";
-/// The API server sends UUIDs of 36 characters, or the client's value cut at 64; other servers may send
-/// anything.
+/// The API server sends UUIDs of 36 characters, or the client's value cut at 64; other servers may send anything.
 const MAX_AUDIT_ID_CHARS: usize = 128;
 
 /// The kind of a request. The kinds share no connections and differ in deadlines and encoding.
@@ -57,12 +54,12 @@ pub struct RequestOptions {
     pub(crate) max_retries: Option<u32>,
 }
 
-/// Attached to the answer of a refused request: the error must not repeat the header, even if the server
-/// does. Debug does not show extensions.
+/// Attached to the answer of a refused request: the error must not repeat the header, even if the server does. Debug shows no
+/// extensions.
 #[derive(Clone)]
 pub(crate) struct SentAuthorization(pub(crate) HeaderValue);
 
-/// The kind of credentials of a request, attached to its answer 401.
+/// Attached to an answer 401.
 #[derive(Clone)]
 pub(crate) struct SentCredentials(pub(crate) Arc<str>);
 
@@ -115,7 +112,7 @@ impl<'a> RequestTarget<'a> {
             _ => ("", "", &[][..]),
         };
         let (namespace, rest) = match rest {
-            // The rest names a resource in the namespace, unless it is a subresource of the namespace itself.
+            // `namespaces/<name>` is itself the resource if nothing follows, or a subresource.
             ["namespaces", name, rest @ ..]
                 if !rest.is_empty() && !matches!(rest, ["status" | "finalize"]) =>
             {

@@ -1,8 +1,6 @@
-//! Describes what an informer follows: which resource, which part of it, what is kept of it, and how it is
-//! requested.
+//! Describes what an informer follows: which resource, which part of it, what is kept, how it is requested.
 //!
-//! A description is a value: it makes any number of informers and sources, on any thread. What cannot be
-//! requested is refused before any request.
+//! A description makes any number of informers, on any thread. What cannot be requested is refused before any request.
 
 mod kept;
 mod named;
@@ -34,7 +32,7 @@ use super::scope::Scope;
 use super::transport::Transport;
 use crate::representation::{LateFindings, Prune, Representation, RequestedContent, Typed, WireKind};
 
-/// More bytes than any server stores for an object (etcd's limit is 1.5 MiB by default).
+/// No server stores larger objects (etcd's limit is 1.5 MiB by default).
 const FRAME_LIMIT: usize = 16 << 20;
 
 /// What an informer follows: a resource of the kind `K`, or a part of it, kept in the form of `R`.
@@ -63,7 +61,7 @@ const FRAME_LIMIT: usize = 16 << 20;
 pub struct ResourceSource<K, R = Typed<K>> {
     backend: Arc<Backend>,
     scope: Scope,
-    /// If the resource is known by name alone; then `scope` has only that name.
+    /// `Some` if the resource is known by name alone; `scope` then has only that name.
     named: Option<Named<R>>,
     /// `None` for one namespace, or all.
     namespaces: Option<Vec<String>>,
@@ -78,7 +76,7 @@ pub struct ResourceSource<K, R = Typed<K>> {
     source: SourceId,
     cluster: Option<ClusterName>,
     frame_limit: usize,
-    /// It is asked for where it can be read.
+    /// Protobuf is requested where it can be read.
     protobuf: bool,
     kind: PhantomData<fn() -> K>,
 }
@@ -258,7 +256,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self.name.clone().unwrap_or_else(|| self.key_of(self.kept_as.clone().unwrap_or_default()).to_string())
     }
 
-    /// `None` if it is looked up when the informer starts.
+    /// `None` if discovery finds it when the informer starts.
     pub(crate) fn resource_parts(&self) -> Option<ResourceName> {
         self.named.is_none().then(|| {
             let ApiResource { group, version, plural, .. } = self.scope.resource.clone();
@@ -290,7 +288,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
             if !pass.claim() {
                 return Err(Error::Unsupported("one `PassTo` for two informers".to_owned()));
             }
-            // Its lists need no memory, and last as long as their receiver wants: longer than a server waits.
+            // A list needs no memory, and may last longer than a server waits.
             (settings.list_permit, settings.watch_list, settings.in_pages) = (false, false, true);
         }
         #[cfg(feature = "persist")]
@@ -306,8 +304,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
         Ok(cluster.into_iter().fold(spec, SourceSpec::in_cluster))
     }
 
-    /// Each call of the result makes one source. It must happen on the thread that will use the source,
-    /// inside a `LocalSet`.
+    /// Each call makes one source, on the thread that will use it, inside a `LocalSet`.
     pub(crate) fn list_watches(
         self,
         pool: DecodePool,
@@ -362,7 +359,6 @@ impl<K, R: Representation> ResourceSource<K, R> {
     }
 }
 
-/// How the objects of this resource are asked for.
 #[cfg(feature = "protobuf")]
 fn wire_of<R: Representation>(protobuf: bool, representation: &R, resource: &ApiResource) -> WireKind {
     if !protobuf || !representation.reads_protobuf() {

@@ -1,8 +1,7 @@
-//! How long a server asks its clients to wait: the Retry-After header of an answer (RFC 9110, section
-//! 10.2.3).
+//! The Retry-After header of an answer (RFC 9110, section 10.2.3).
 //!
-//! A date is compared with the answer's own Date header, so different clocks change nothing. Without one,
-//! this machine's clock counts.
+//! A date is compared with the answer's own Date header, so a different clock does not matter. Without one, this machine's clock
+//! counts.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -13,8 +12,7 @@ use jiff::fmt::rfc2822::DateTimeParser;
 
 use crate::warning::OnceInAWhile;
 
-/// Long enough for a server that restarts while all its clients come back. A proxy's page that asks for a day
-/// would stop an informer for a day.
+/// Long enough for a server that restarts while all its clients come back. A proxy's page may ask for a day.
 pub(crate) const LONGEST: Duration = Duration::from_secs(5 * 60);
 
 static TOLD: LazyLock<OnceInAWhile> = LazyLock::new(OnceInAWhile::default);
@@ -24,7 +22,7 @@ pub(crate) fn of(headers: &HeaderMap) -> Option<Duration> {
     parsed(text(header::RETRY_AFTER)?, text(header::DATE))
 }
 
-/// `date` is the Date header beside it.
+/// `date` is the Date header.
 pub(crate) fn parsed(text: &str, date: Option<&str>) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -33,7 +31,6 @@ pub(crate) fn parsed(text: &str, date: Option<&str>) -> Option<Duration> {
     }
     let until = time(text)?;
     let now = date.and_then(time).unwrap_or_else(wall_time);
-    // A date that has passed asks for no wait.
     Some(capped(Duration::try_from(until.duration_since(now)).unwrap_or_default()))
 }
 

@@ -1,13 +1,12 @@
-//! A cache that is saved to a file while it is followed, and from which the informer begins after a restart.
+//! A cache that is saved to a file, and from which the informer begins after a restart.
 //!
-//! 1. The first list is answered from the file, if it is of this cluster (the uid of the namespace `kube-system`),
-//!    of the same resource, selectors and cut fields. The watch then goes on at the saved version; if the server
-//!    does not know it any more, everything is listed, as after any 410. A server that is at an earlier version than
-//!    the file was restored from a backup: then the file is not used.
-//! 2. Once a second what has changed is written in one transaction, with the version up to which it is
-//!    complete. So a crash loses what came since, and what is read was true at one version.
-//! 3. It is written from published snapshots, so the watch waits for no disk. What cannot be read or written is told
-//!    in the status (`InformerStatus::saved`) and in the log; the informer then works without the file.
+//! 1. The first list is answered from the file, if it is of this cluster (the uid of the namespace `kube-system`), and of the
+//!    same resource, selectors and cut fields. The watch goes on at the saved version; after a 410 everything is listed. A server
+//!    at an earlier version was restored from a backup: then the file is not used.
+//! 2. Each second the changes are written in one transaction, with the version up to which they are complete. So a crash loses
+//!    only what came since, and what is read was true at one version.
+//! 3. It is written from published snapshots, so the watch waits for no disk. What cannot be read or written is told in
+//!    `InformerStatus::saved` and in the log; the informer then works without the file.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -36,14 +35,12 @@ mod writing;
 
 pub(crate) use writing::Seen;
 
-/// How often what has changed is written.
 const EVERY: Duration = Duration::from_secs(1);
-/// After a failure it is tried again after two seconds, then after four, up to this. A disk that takes longer is told.
+/// Retries wait two seconds, then four, up to this. A slower disk is told.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Failed requests before the server is listed instead.
 const ATTEMPTS: u32 = 3;
 
-/// The file of one source.
 pub(crate) struct Saved<S> {
     path: Arc<Path>,
     what: Arc<str>,
@@ -51,21 +48,21 @@ pub(crate) struct Saved<S> {
     /// No object has this name.
     absent_name: String,
     pool: DecodePool,
-    /// There was a list, from the file or from the server: further ones are the server's.
+    /// There was a list. Further ones are the server's.
     is_begun: AtomicBool,
     is_damaged: AtomicBool,
     attempts: AtomicU32,
     state: Mutex<State>,
-    /// Locked while the disk works, and so never on the arbiter.
+    /// Locked while the disk works: never on the arbiter.
     disk: Mutex<Disk<S>>,
 }
 
 struct State {
-    /// Where the server was when the informer began with the file.
+    /// The server's version when the informer began with the file.
     server: Option<ResourceVersion>,
     next_write: Option<Instant>,
     wait: Duration,
-    /// Since when nothing is written, since no published version is whole.
+    /// Since when no published version was whole, and nothing was written.
     partly_since: Option<Instant>,
     writing_since: Option<Instant>,
     has_problem: bool,
@@ -73,14 +70,13 @@ struct State {
 
 struct Disk<S> {
     file: Option<Arc<File>>,
-    /// What the file holds; `None` if that is not known.
+    /// `None` if it is not known.
     written: Option<Snapshot<S>>,
     set_aside: Option<Vec<SetAside>>,
-    /// The newest dictionary when all objects of the file were written by it.
+    /// The newest dictionary, if it wrote all objects of the file.
     settled: Option<Option<u32>>,
 }
 
-/// Why a file is not used.
 #[derive(Debug, thiserror::Error)]
 enum SavedError {
     #[error(transparent)]
@@ -99,9 +95,8 @@ enum SavedError {
     Partly,
 }
 
-/// Whose the objects of a file are, and where their readers tell what does not decode.
 pub(crate) type OfSource = (SourceId, Arc<LateFindings>);
-/// Asks for the uid of the namespace `kube-system`; `None` without the right to read it.
+/// The uid of the namespace `kube-system`; `None` without the right to read it.
 pub(crate) type AskCluster = Box<dyn Fn() -> LocalBoxFuture<'static, Result<Option<String>, ListWatchError>>>;
 
 impl<S: Send + Sync + 'static> Saved<S> {
@@ -134,13 +129,13 @@ impl<S: Send + Sync + 'static> Saved<S> {
         })
     }
 
-    /// The answer says at which version the server is.
+    /// The answer has the server's version.
     pub(crate) fn question(&self) -> ListRequest {
         let name = Some(self.absent_name.clone());
         ListRequest { version: AskedVersion::Latest, limit: None, token: None, name }
     }
 
-    /// The first list of the source: from the file, or else from the server.
+    /// From the file, or else from the server.
     pub(crate) fn first_list(
         self: &Arc<Self>,
         ask_cluster: AskCluster,
@@ -154,7 +149,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
         known.note_saved(SavedNote::File(self.path.display().to_string().into()));
         let opened = async move {
             let found = match saved.found(&ask_cluster, question).await {
-                // The next list tries again: the server may be away. It is asked before each of them.
+                // The server may be away: each next list asks it again.
                 Err(SavedError::Request(error))
                     if saved.attempts.fetch_add(1, Ordering::AcqRel) < ATTEMPTS =>
                 {
@@ -227,7 +222,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
         Ok(About { cluster, what: Arc::clone(&self.what) })
     }
 
-    /// Off the arbiter; in simulation in place.
+    /// In simulation it runs in place.
     async fn on_disk<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> Result<T, FileError> + Send + 'static,
@@ -244,7 +239,7 @@ impl<S> Disk<S> {
         if let Some(file) = self.file.as_ref().filter(|file| *file.about() == about) {
             return Ok(Arc::clone(file));
         }
-        // A file is open once.
+        // redb opens a file only once.
         (self.file, self.written) = (None, None);
         let file = Arc::new(File::open(path, about)?);
         self.file = Some(Arc::clone(&file));
@@ -252,7 +247,7 @@ impl<S> Disk<S> {
     }
 }
 
-/// The answer of a server to a list of nothing says at which version it is.
+/// A server answers even a list of nothing with its version.
 async fn version_of<S>(mut question: ListStream<S>) -> Result<ResourceVersion, ListWatchError> {
     while let Some(part) = question.next().await {
         if let ListPart::End { version, .. } = part? {
@@ -262,8 +257,7 @@ async fn version_of<S>(mut question: ListStream<S>) -> Result<ResourceVersion, L
     Err(ListWatchError::Protocol("the answer to a question for the version did not end".into()))
 }
 
-/// Two caches of the same text hold the same objects in the same form. A file of the other wire is not used: a program
-/// that was built without protobuf could not read it.
+/// Caches with the same text hold the same objects in the same form. A program without protobuf could not read a file with it.
 fn what(scope: &Scope, prune: &Prune, wire: WireKind) -> String {
     let ApiResource { group, version, plural, .. } = &scope.resource;
     let cut = prune.paths();

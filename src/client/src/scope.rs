@@ -2,10 +2,10 @@
 //!
 //! 1. The selectors of the source are in every list and every watch, on every page.
 //! 2. A page after the first has a continue token and no version.
-//! 3. Every path consists of checked parts. Kubernetes allows any object name in a path except `.`, `..`, and
-//!    names with `/` or `%`. Those are refused: escaping them could make the path of another resource.
-//! 4. A namespace for a kind known only at run time is refused only if every version of Kubernetes that
-//!    serves the kind has it cluster-scoped. Any other kind may be a custom one.
+//! 3. A path consists of checked parts. Kubernetes allows any object name except `.`, `..`, and names with `/` or `%`. Those are
+//!    refused: escaping them could make the path of another resource.
+//! 4. A namespace for a kind known only at run time is refused only if every version of Kubernetes that serves the kind has it
+//!    cluster-scoped. Other kinds may be custom ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -49,7 +49,6 @@ pub(crate) struct Scope {
     pub(crate) namespace: Option<String>,
     pub(crate) labels: Option<String>,
     pub(crate) fields: Option<String>,
-    /// Known for Kubernetes' own kinds, or by discovery.
     pub(crate) is_cluster_scoped: bool,
 }
 
@@ -76,7 +75,7 @@ impl Scope {
         }
     }
 
-    /// As far as key and labels tell. What cannot be parsed selects all: it is refused elsewhere.
+    /// Judges key and labels. What cannot be parsed selects all: it is refused elsewhere.
     fn selects(&self) -> impl Fn(&ObjectKey, &BTreeMap<String, String>) -> bool + Send + Sync + 'static {
         let labels = self.labels.as_deref().unwrap_or_default().parse::<LabelSelector>().unwrap_or_default();
         let fields = FieldTerms::parse(self.fields.as_deref().unwrap_or_default()).unwrap_or_default();
@@ -94,7 +93,7 @@ impl Scope {
         if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") }
     }
 
-    /// In their normal form: `labels=app=shop,fields=spec.nodeName=a`.
+    /// The normal form: `labels=app=shop,fields=spec.nodeName=a`.
     pub(crate) fn selectors(&self) -> String {
         let normal = |text: &String, form: Result<String, String>| form.unwrap_or_else(|_| text.clone());
         let labels =
@@ -104,7 +103,6 @@ impl Scope {
         labels.chain(fields).collect::<Vec<_>>().join(",")
     }
 
-    /// As they were set, for people.
     pub(crate) fn written_selectors(&self) -> String {
         let labels = self.labels.iter().map(|text| format!("labels={text}"));
         let fields = self.fields.iter().map(|text| format!("fields={text}"));
@@ -123,7 +121,7 @@ impl Scope {
         if !group.is_empty() {
             segment("group", group)?;
         }
-        // Objects are compared with it: a wrong one would make every object undecodable.
+        // Objects are compared with it: a wrong one would make each undecodable.
         if *api_version != self.api_version() {
             return Err(Error::Name {
                 what: "api version of this group and version",
@@ -144,7 +142,6 @@ impl Scope {
         if group.is_empty() { version.clone() } else { format!("{group}/{version}") }
     }
 
-    /// `None`: all namespaces.
     pub(crate) fn collection(&self, namespace: Option<&str>) -> String {
         let (plural, group, api_version) = (&self.resource.plural, &self.resource.group, self.api_version());
         let root = if group.is_empty() { "api" } else { "apis" };
@@ -170,14 +167,13 @@ impl Scope {
             Some(token) => query.add("continue", token),
             None => query.add_version(&request.version),
         }
-        // With a limit and without this, a server may answer at exactly this version, without later changes.
+        // Without this, a server may answer a limited list at exactly this version, without later changes.
         if request.token.is_none() && request.limit.is_some() && request.version.version().is_some() {
             query.add("resourceVersionMatch", "NotOlderThan");
         }
         query.0
     }
 
-    /// A list of at most this object.
     pub(crate) fn list_one(&self, namespace: Option<&str>, name: &str) -> Result<String, Error> {
         namespace.map_or(Ok(()), |namespace| segment("namespace", namespace))?;
         object_name(name)?;
@@ -272,7 +268,6 @@ fn object_name(name: &str) -> Result<PercentEncode<'_>, Error> {
     Ok(utf8_percent_encode(name, SEGMENT))
 }
 
-/// Escapes `,`, `=` and `\` for a field selector.
 pub(crate) fn selector_value(value: &str) -> String {
     value.replace('\\', r"\\").replace(',', r"\,").replace('=', r"\=")
 }

@@ -1,8 +1,7 @@
 //! Selects objects of a cache by their labels, fields and owners. Objects come in key order, each once.
 //!
-//! An index changes the cost of a selection, never its result. Only an index that [`by_label`],
-//! [`Fields::index`] or `by_path` made is used: its values have their own type, so no other index of the same
-//! name is taken for it.
+//! An index changes the cost of a selection, never its result. Only an index of [`by_label`], [`Fields::index`] or `by_path` is
+//! used: its values have their own type, so no other index of the same name is taken for it.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +91,7 @@ impl<S: ReadMetadata> Select<S> for Snapshot<S> {
         S: 'a,
     {
         let found = indexed(self, labels, Some(fields)).map(BTreeMap::into_values);
-        // The empty namespace means objects without one.
+        // Cluster-scoped objects have the empty namespace.
         let named = fields.namespace().filter(|namespace| !namespace.is_empty() && found.is_none());
         let all = (found.is_none() && named.is_none()).then(|| self.iter());
         let of_namespace = named.map(|namespace| self.namespace(namespace));
@@ -109,7 +108,7 @@ fn has_labels<'a, S: ReadMetadata + 'a>(
     objects.filter(move |object| selector.selects(|key| object.body().label(key)))
 }
 
-/// From the index that has the fewest objects. O(log n) for each index and value, and for each object.
+/// By the index with the fewest objects. O(log n) for each index and value, and for each object.
 fn indexed<'a, S: ReadMetadata>(
     snapshot: &'a Snapshot<S>,
     labels: &LabelSelector,

@@ -1,8 +1,8 @@
-//! Label selectors and field selectors, parsed before they are sent, by the grammars of apimachinery
-//! (`labels.Parse`, `fields.ParseSelector`).
+//! Label and field selectors, parsed before they are sent, by the grammars of apimachinery (`labels.Parse`,
+//! `fields.ParseSelector`).
 //!
-//! What a server would refuse as malformed is refused here, and nothing else is: only the server knows which
-//! fields of a kind can be selected. Equal selectors have one normal form: `b==2, a` and `a,b=2`.
+//! Only what a server refuses as malformed is refused here: only the server knows the fields of a kind. Equal selectors have one
+//! normal form: `b==2, a` and `a,b=2`.
 
 mod fields;
 mod labels;
@@ -10,9 +10,9 @@ mod labels;
 pub(crate) use fields::{FieldTerms, Term, fields};
 pub use labels::{LabelSelector, SelectorError};
 
-/// The longest value of a label, and the longest name in its key.
+/// Of a label's value, and of the name in its key.
 const LONGEST: usize = 63;
-/// Of the prefix of a label's key.
+/// In a label's key.
 const LONGEST_PREFIX: usize = 253;
 
 pub(crate) fn normal_labels(text: &str) -> Result<String, String> {

@@ -1,11 +1,11 @@
 //! Streams from and to pods: logs as lines, commands, terminals and ports over websockets.
 //!
-//! [`Api`](super::Api) makes them: `logs`, `log_stream`, `exec`, `attach`, `port_forward`. They work in any
-//! async runtime: the client's thread serves the connection.
+//! [`Api`](super::Api) makes them: `logs`, `log_stream`, `exec`, `attach`, `port_forward`. They work in any async runtime: the
+//! client's thread serves the connection.
 //!
-//! What a program does not read is not read from the connection, and what a pod does not read is not taken
-//! from the program. A stream ends cleanly only if the server ended it. One that was cut off ends with an
-//! error. Dropping every part of a stream closes its connection.
+//! What a program does not read is not read from the connection, and what a pod does not read is not taken from the program. A
+//! stream ends cleanly only if the server ended it; one that is cut off ends with an error. Dropping all parts of a stream
+//! closes its connection.
 
 mod attached;
 #[cfg_attr(not(feature = "unstable"), allow(dead_code, unreachable_pub))]
@@ -42,9 +42,9 @@ pub use log::LogLines;
 pub use log::{LogLine, LogStream, MAX_LINE};
 pub use pipes::{Input, Output, PortStream};
 
-/// The bytes of a port that may wait in each direction.
+/// Bytes of a port that may wait in each direction.
 const WAITING: usize = 64 << 10;
-/// In characters, of what the node says about a port.
+/// In characters, of a node's reason.
 const REASON_LIMIT: usize = 400;
 
 /// The forwarded ports of a pod: one connection to each port. Made by [`Api::port_forward`]. The websocket
@@ -75,7 +75,7 @@ impl PortForward {
     }
 }
 
-/// Also returns the work that serves the connection.
+/// The future serves the connection.
 pub(crate) fn forwarded(
     connection: Connection,
     protocol: Protocol,
@@ -95,7 +95,7 @@ pub(crate) fn forwarded(
     (PortForward { streams: near_ends, _keep: keep }, engine.run())
 }
 
-/// Whether the node has refused each port.
+/// Whether the node refused each port.
 struct Refusals(Vec<(u16, bool)>);
 
 impl Side for Refusals {

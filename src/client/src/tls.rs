@@ -1,9 +1,8 @@
 //! Makes the TLS configuration of a client: trusted authorities and client certificate.
 //!
-//! Without configured authorities the system's are trusted; an empty bundle trusts no server. With a client
-//! certificate, sessions are not resumed: a resumed session would not present a renewed certificate. No
-//! crypto provider is installed for the process. It offers HTTP/1.1, which is all that awc speaks;
-//! `transport/connecting.rs` adds HTTP/2 for the other transport.
+//! Without configured authorities the system's are trusted; an empty bundle trusts no server. With a client certificate, sessions
+//! are not resumed: a resumed session would not present a renewed certificate. No crypto provider is installed for the process.
+//! It offers HTTP/1.1, all that awc speaks.
 
 mod algorithms;
 mod authorities;
@@ -28,16 +27,15 @@ use super::error::Error;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Roots<'a> {
-    /// Any certificate is accepted.
     Anybody,
     System,
     /// PEM.
     Only(&'a [u8]),
-    /// PEM, and the system's if it has any.
+    /// PEM, and the system's if any.
     SystemAnd(&'a [u8]),
 }
 
-/// `certificate` is a chain and its key, both PEM. Blocking if it reads the system's authorities.
+/// `certificate`: chain and key, both PEM. Blocking if it reads the system's authorities.
 pub(crate) fn client_config(
     roots: Roots<'_>,
     certificate: Option<(&[u8], &[u8])>,
@@ -74,7 +72,7 @@ fn with_certificate(
     let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
         .collect::<Result<_, _>>()
         .map_err(|error| Error::Unusable { what, reason: pem_reason(&error).to_owned() })?;
-    // The parser's error could quote the key, so it is not used.
+    // The parser's error could quote the key.
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| Error::Unusable {
         what: "the client key",
         reason: "no private key in PEM found".to_owned(),

@@ -1,18 +1,15 @@
-//! The trait that sends HTTP requests, so that the HTTP client can be replaced. `transport/awc.rs` and
-//! `transport/hyper.rs` send on connections of `transport/connecting.rs`, `transport/kube.rs` uses a client of
-//! kube-rs, `transport/in_process.rs` calls a function of this process.
+//! The trait that sends HTTP requests. `transport/awc.rs` and `transport/hyper.rs` send on connections of
+//! `transport/connecting.rs`, `transport/kube.rs` uses a client of kube-rs, `transport/in_process.rs` calls a function.
 //!
-//! 1. One call is one request. It is sent twice only if it is a GET whose reused connection was dead, or if
-//!    the server says over HTTP/2 that it has not processed it.
+//! 1. One call is one request. It is sent again only if it is a GET whose reused connection was dead, or if it was not processed,
+//!    as the server says over HTTP/2.
 //! 2. A body that is cut off ends with an error, never with a clean end.
 //! 3. Only making a connection has a deadline here; `layers/deadline.rs` has the others.
 //! 4. Redirects are returned as answers.
-//! 5. The `SendCheck` of a request is asked when the connection is ready, directly before the first byte, and
-//!    again for each sending. A request whose first byte may have been written is under way. Over HTTP/2 it is
-//!    asked when the request is given to a connection whose last write has not had to wait: the bytes of others
-//!    may go first.
-//! 6. A request for another protocol is sent once, on its own connection. With the answer 101 that becomes
-//!    the caller's.
+//! 5. The `SendCheck` of a request is asked when the connection is ready, directly before the first byte, and again for each
+//!    sending. A request whose first byte may have been written is under way. Over HTTP/2 it is asked when the request is given
+//!    to a connection whose last write has not had to wait: the bytes of others may go first.
+//! 6. A request for another protocol is sent once, on its own connection, which the answer 101 gives to the caller.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,7 +32,7 @@ pub(crate) mod kube;
 use super::error::TransportError;
 use super::request::RequestKind;
 
-/// After this many timeouts in a row, the connections of their kind of request are replaced.
+/// After so many timeouts in a row, the connections of their kind of request are replaced.
 const TIMEOUTS_UNTIL_REPLACED: u8 = 2;
 
 /// A body as it arrives.
@@ -84,7 +81,7 @@ pub trait Transport {
     fn distrust(&self) {}
 }
 
-/// Asking does not block.
+/// Does not block.
 #[derive(Clone)]
 pub(crate) struct SendCheck(Arc<dyn Fn() -> Result<(), TransportError> + Send + Sync>);
 
@@ -97,7 +94,6 @@ impl SendCheck {
         request.extensions().get().cloned()
     }
 
-    /// Without a check it may begin.
     pub(crate) fn ask_of<B>(request: &Request<B>) -> Result<(), TransportError> {
         request.extensions().get().map_or(Ok(()), Self::ask)
     }

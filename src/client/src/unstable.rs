@@ -1,5 +1,4 @@
-//! Inner parts of the client, for fuzz targets, benchmarks and the tests of `actix-informer`. Nothing here is
-//! promised.
+//! Inner parts of the client, for fuzz targets, benchmarks and the tests of `actix-informer`. Nothing here is promised.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,11 +1,9 @@
-//! The `Warning` headers of answers (RFC 7234, section 5.5, as Kubernetes uses it), and which repeated causes
-//! in the client were told lately.
+//! The `Warning` headers of answers (RFC 7234, section 5.5, as Kubernetes uses it), and repeated causes in the client.
 //!
 //! 1. Only warnings with the code 299 are reported: others come from proxies.
 //! 2. What cannot be read ends the header; the warnings before it are reported.
 //! 3. A text has at most 1,024 characters and no control characters.
-//! 4. A cause is told at most once in ten minutes. When the memory of texts or causes is full, all are
-//!    forgotten.
+//! 4. A cause is told at most once in ten minutes. When the memory of texts or causes is full, all are forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -36,7 +34,6 @@ pub(crate) type WarningHandler = Arc<dyn Fn(&Warning) + Send + Sync>;
 
 #[derive(Clone)]
 pub(crate) enum OnWarning {
-    /// Logs each text once.
     LogNew,
     Call(WarningHandler),
     /// Once for each text.
@@ -99,7 +96,7 @@ impl fmt::Debug for OnWarning {
     }
 }
 
-/// A header is `299 - "text"`, or several of these with commas.
+/// `299 - "text"`, or several with commas.
 fn texts(header: &str) -> Vec<String> {
     let (mut found, mut rest) = (Vec::new(), header.trim_start());
     while let Some((warning, after)) = one(rest) {
@@ -109,19 +106,17 @@ fn texts(header: &str) -> Vec<String> {
     found
 }
 
-/// The text is `None` for another code than 299. Also returns the rest.
+/// The text is `None` for another code than 299.
 fn one(text: &str) -> Option<(Option<String>, &str)> {
     let (code, rest) = text.split_once(' ')?;
     let (_agent, rest) = rest.split_once(' ')?;
     let (words, mut rest) = quoted(rest)?;
-    // A date in quotes may follow.
     if let Some((_date, after)) = rest.strip_prefix(' ').and_then(quoted) {
         rest = after;
     }
     Some(((code == MISCELLANEOUS_PERSISTENT).then(|| shortened(&words, MAX_CHARS)), rest))
 }
 
-/// Also returns the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut characters = text.strip_prefix('"')?.char_indices();
     let mut words = String::new();
@@ -136,7 +131,6 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// How long a cause counts as told.
 const WHILE: Duration = Duration::from_secs(600);
 const REMEMBERED_CAUSES: usize = 100;
 

@@ -1,12 +1,9 @@
-//! Who can read what is sent on the way to a server, and which credentials may be sent there. Only [`fate`]
-//! decides.
+//! Who can read what is sent on the way to a server, and which credentials may be sent there. Only [`fate`] decides.
 //!
 //! 1. Over TLS with the server everything is sent: a proxy cannot read it.
-//! 2. In plain text, what a kubeconfig holds goes only to this machine, and not through a proxy. What the
-//!    program set for this endpoint is sent. client-go sends a token in plain text to any server; this client
-//!    does not.
-//! 3. A client certificate is part of TLS. Without TLS, a kubeconfig's is left out and the program's is
-//!    refused.
+//! 2. In plain text, what a kubeconfig holds goes only to this machine, and not through a proxy; client-go sends a token to any
+//!    server. What the program set for this endpoint is sent.
+//! 3. A client certificate is part of TLS. Without TLS, a kubeconfig's is left out and the program's is refused.
 //! 4. The secrets of an OpenID Connect login go to its issuer by the rules for a kubeconfig.
 
 use super::endpoint::Endpoint;
@@ -14,7 +11,6 @@ use super::proxy::Proxy;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// The server only.
     Tls,
     /// Programs of this machine.
     ThisMachine,
@@ -23,8 +19,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// For a proxy, a loopback address or `x.localhost` is its own machine, so no way through a proxy stays
-    /// here.
+    /// For a proxy, a loopback address or `x.localhost` is its own machine.
     pub(crate) fn to(endpoint: &Endpoint, proxy: Option<&Proxy>) -> Self {
         match (endpoint.tls, proxy) {
             (true, _) => Self::Tls,

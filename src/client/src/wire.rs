@@ -1,17 +1,14 @@
-//! How a server writes objects: one [`WireKind`] for each Content-Type. Without decoding it finds the objects
-//! of a body, which objects they are, and what happened to them.
+//! How a server writes objects: one [`WireKind`] for each Content-Type. Without decoding it finds the objects of a body, their
+//! identity, and what happened to them.
 //!
-//! 1. All that knows JSON is in `json/`. Frames, scans and paths are the same for every kind.
+//! 1. `json/` knows JSON, `protobuf/` knows protobuf. Frames, scans and paths are the same for every kind.
 //! 2. No function panics, whatever the bytes are, and what is kept of them is bounded.
 //! 3. Nothing is allocated for a name, a uid or a version without escapes.
-//! 4. The Content-Type of an answer decides how it is read. Without one the answer is what was requested, as
-//!    in client-go.
-//! 5. Where metadata was requested, whole objects are refused, because of their cost. A Table is always
-//!    refused.
-//! 6. All that knows protobuf is in `protobuf/`. It is read only where it was asked for.
+//! 4. The Content-Type of an answer decides how it is read. Without one the answer is what was requested, as in client-go.
+//!    Protobuf is read only where it was asked for.
+//! 5. Where metadata was requested, whole objects are refused, because of their cost. A Table is always refused.
 //!
-//! Custom resources have no protobuf. CBOR is alpha, and writes texts as byte strings, which k8s-openapi's
-//! types cannot read.
+//! Custom resources have no protobuf. CBOR is alpha, and writes texts as byte strings, which k8s-openapi's types cannot read.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -49,7 +46,6 @@ pub enum WireKind {
     Protobuf(ProtobufKind),
 }
 
-/// Why bytes are no event or bookmark.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WireError {
     #[error(transparent)]
@@ -77,25 +73,23 @@ pub(crate) enum Form {
 }
 
 impl WireKind {
-    /// The wire of the objects of this kind, if they are asked for in protobuf where that is known.
+    /// Protobuf, where the kind is known.
     #[cfg(feature = "protobuf")]
     pub(crate) fn preferring_protobuf((api_version, kind): (&str, &str), content: RequestedContent) -> Self {
         let known = match content {
             RequestedContent::Objects => ProtobufKind::of(api_version, kind),
-            // Of every kind, also of custom ones.
+            // For every kind, also custom ones.
             RequestedContent::Metadata => ProtobufKind::metadata(),
         };
         known.map_or(Self::Json, Self::Protobuf)
     }
 
-    /// How the bytes of a kept object are written.
     #[cfg(feature = "protobuf")]
     pub(crate) fn of_kept(bytes: &[u8]) -> Self {
         protobuf::kind_of(bytes).map_or(Self::Json, Self::Protobuf)
     }
 
-    /// Ignores parameters (`charset=utf-8`, `stream=watch`): JSON is UTF-8, and the request tells what is a
-    /// stream.
+    /// Ignores parameters (`charset=utf-8`, `stream=watch`): JSON is UTF-8, and the request tells what is a stream.
     pub(crate) fn is_of(self, content_type: &str) -> bool {
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
         media_type.eq_ignore_ascii_case(match self {
@@ -105,7 +99,6 @@ impl WireKind {
         })
     }
 
-    /// For errors.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Json => "JSON",
@@ -122,7 +115,7 @@ impl WireKind {
         }
     }
 
-    /// If the bytes are cut off: what stands before the cut.
+    /// If the bytes are incomplete: what stands before the cut.
     pub(crate) fn identify(self, object: &[u8]) -> MetaScan<'_> {
         match self {
             Self::Json => json::identify(object),
@@ -161,7 +154,7 @@ impl WireKind {
         }
     }
 
-    /// Whether it says of which kind it is, somewhere.
+    /// Whether it has `kind` or `apiVersion`.
     pub(crate) fn has_types(self, object: &[u8]) -> bool {
         match self {
             Self::Json => json::member(object, &["kind", "apiVersion"]).is_some(),
@@ -170,7 +163,6 @@ impl WireKind {
         }
     }
 
-    /// Its metadata, decoded; the default if there is none.
     pub(crate) fn metadata<T: DeserializeOwned + Default>(self, object: &[u8]) -> Result<T, WireError> {
         Ok(match self {
             Self::Json => json::metadata(object)?,
@@ -206,12 +198,12 @@ impl WireKind {
         })
     }
 
-    /// Of JSON; the events of other wires are certain.
+    /// For JSON; other events are certain.
     pub(crate) fn parsed_event(self, frame: &[u8]) -> Result<Event<'_>, JsonError> {
         json::parsed_event(frame)
     }
 
-    /// The text of what an ERROR event brings.
+    /// For an ERROR event.
     pub(crate) fn error_text(self, object: &[u8]) -> Cow<'_, str> {
         #[cfg(feature = "protobuf")]
         if let Self::Protobuf(kind) = self
@@ -222,7 +214,7 @@ impl WireKind {
         String::from_utf8_lossy(object)
     }
 
-    /// If only the first bytes of an event are there.
+    /// For the first bytes of an event.
     pub(crate) fn event_head(self, head: &[u8]) -> Option<Event<'_>> {
         match self {
             Self::Json => json::event_head(head),
@@ -240,8 +232,7 @@ impl WireKind {
         })
     }
 
-    /// By syntax alone: strings that are not UTF-8, numbers of any size and any depth are accepted. A decoder
-    /// may still refuse them.
+    /// Checks only syntax. A decoder may refuse strings that are not UTF-8, large numbers, or depth.
     pub(crate) fn is_document(self, bytes: &[u8]) -> bool {
         match self {
             Self::Json => json::is_document(bytes),
@@ -250,8 +241,7 @@ impl WireKind {
         }
     }
 
-    /// What [`Self::is_document`] finds wrong, where another object could hide in this one: the length of a protobuf
-    /// object came before it.
+    /// The fault that [`Self::is_document`] finds in JSON. In protobuf no object can hide: its length came before it.
     pub(crate) fn hides_nothing(self, bytes: &[u8]) -> Result<(), WireError> {
         match self {
             Self::Json => Ok(json::document(bytes)?),
@@ -260,8 +250,7 @@ impl WireKind {
         }
     }
 
-    /// What may be shown of an object of this kind, as JSON: of a Secret no value. `None` if it may be a Secret, or
-    /// is no document.
+    /// JSON, of a Secret without values. `None` if it may be a Secret, or is no document.
     pub(crate) fn shown(self, object: &[u8], kind: Option<&str>) -> Option<Arc<str>> {
         match self {
             Self::Json => json::shown(object, kind),
@@ -273,8 +262,8 @@ impl WireKind {
         }
     }
 
-    /// The paths of its fields, each with the bytes of its name and its value: members of the object, and of its
-    /// `metadata`, `spec` and `status`. `None` if it is no document.
+    /// Members of the object, and of its `metadata`, `spec` and `status`, with the bytes of name and value. `None` if it is no
+    /// document.
     pub(crate) fn field_bytes(self, object: &[u8]) -> Option<Vec<(String, u64)>> {
         match self {
             Self::Json => json::field_bytes(std::str::from_utf8(object).ok()?),
@@ -284,7 +273,7 @@ impl WireKind {
     }
 }
 
-/// The JSON of a refusal's body, if it is a `Status` in protobuf.
+/// For a refusal with a `Status` in protobuf.
 #[cfg(feature = "protobuf")]
 pub(crate) fn status_as_json(headers: &HeaderMap, body: &[u8]) -> Option<String> {
     let kind = protobuf::kind_of(body)?;

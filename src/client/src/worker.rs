@@ -1,12 +1,11 @@
 //! Sends requests for callers in any async runtime. Informers do not use it.
 //!
-//! The requests of a client run concurrently on its thread, or on the `Runtime` that carries it: a simulation
-//! has no other thread, and waits follow its clock.
+//! The requests of a client run concurrently on its thread, or on the `Runtime` that carries it: a simulation has no other
+//! thread, and waits follow its clock.
 //!
-//! 1. The first request starts the thread. It ends with the last clone of the client and the last streamed
-//!    body.
-//! 2. A caller that stops waiting cancels its request. What still runs when the thread or the `Runtime` ends
-//!    is dropped, and its caller gets an error.
+//! 1. The first request starts the thread. It ends with the last clone of the client and the last streamed body.
+//! 2. A caller that stops waiting cancels its request. What still runs when the thread or the `Runtime` ends is dropped, and its
+//!    caller gets an error.
 //!
 //! The queue needs no bound: it holds at most one entry for each caller that waits.
 
@@ -50,7 +49,7 @@ type Job = Box<dyn FnOnce() -> LocalBoxFuture<'static, ()> + Send>;
 #[must_use = "a body that is dropped ends its request"]
 pub struct BodyStream {
     chunks: BodyReceiver,
-    /// Keeps the thread that reads the body.
+    /// Reads the body.
     _worker: Arc<Worker>,
 }
 
@@ -68,7 +67,7 @@ pub(crate) struct Worker {
     thread: Arc<Thread>,
 }
 
-/// Its connections are those of the backend for which it was started.
+/// Uses the connections of the backend for which it was started.
 #[derive(Debug)]
 struct Thread {
     backend: Arc<Backend>,
@@ -81,7 +80,7 @@ impl Worker {
         Self { backend, thread: Arc::new(thread) }
     }
 
-    /// Sends on a thread of `runtime`, and nothing after its end.
+    /// Sends nothing after the end of `runtime`.
     pub(crate) fn on(runtime: &Runtime, backend: Arc<Backend>) -> Self {
         let (jobs, queue) = mpsc::unbounded_channel();
         let served = Arc::clone(&backend);
@@ -198,7 +197,6 @@ impl Worker {
     }
 }
 
-/// `None` if the caller stops waiting first.
 async fn unless_unwanted<T, W>(done: &mut oneshot::Sender<T>, work: impl Future<Output = W>) -> Option<W> {
     tokio::select! {
         biased;
@@ -207,7 +205,6 @@ async fn unless_unwanted<T, W>(done: &mut oneshot::Sender<T>, work: impl Future<
     }
 }
 
-/// `None` if the system cannot start a thread.
 fn start(backend: Arc<Backend>) -> Option<mpsc::UnboundedSender<Job>> {
     let runtime = Builder::new_current_thread().enable_all().build().ok()?;
     let (jobs, queue) = mpsc::unbounded_channel();
@@ -221,8 +218,8 @@ fn start(backend: Arc<Backend>) -> Option<mpsc::UnboundedSender<Job>> {
     Some(jobs)
 }
 
-/// Tokio wakes its thread by a system call for each new timer that ends before all others. This timer ends
-/// before the deadline of any request, so no deadline is such a timer.
+/// Tokio wakes its thread by a system call for each new timer that ends before all others. This one ends before any
+/// request's deadline, so no deadline is such a timer.
 async fn keep_a_timer() {
     loop {
         tokio::time::sleep(HEAD_DEADLINE / 2).await;

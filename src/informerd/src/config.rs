@@ -1,5 +1,5 @@
-//! The configuration of informerd, as one typed value read from TOML. Each key's default is defined once, in
-//! `config/rules.rs`; a test checks that `config/informerd.toml` shows it.
+//! The configuration of informerd, one typed value read from TOML. `config/rules.rs` has the defaults; a test checks that
+//! `config/informerd.toml` shows them.
 
 use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};

@@ -1,5 +1,5 @@
-//! The demo: an in-memory API server and a workload that changes its pods. Only this server is written to.
-//! The same seed gives the same sequence of changes. The drop ends both.
+//! The demo: an in-memory API server and a workload that changes its pods, and writes nowhere else. Equal seeds give equal
+//! changes. The drop ends both.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +74,7 @@ async fn change_pods(server: Arc<ApiServer>, mut population: Population, period:
         ticks.tick().await;
         let change = population.next();
         if let Err(error) = apply(&server, change) {
-            // Another client, such as kubectl, has changed the pod.
+            // Another client, as kubectl, has changed the pod.
             tracing::debug!(target: "actix_informer::informerd", %error, "the server refused a change of the demo; the next change follows");
         }
     }
@@ -118,9 +118,9 @@ struct App {
     image: &'static str,
     /// Rolled out in turn.
     tags: [&'static str; 2],
-    /// Its pods end by themselves, like those of a Job.
+    /// Its pods end by themselves, as those of a Job.
     job: bool,
-    /// Its pods have a second container, a proxy.
+    /// A second container, a proxy.
     sidecar: bool,
 }
 
@@ -134,7 +134,7 @@ const SERVICE: App = App {
 };
 const JOB: App = App { namespace: "batch", tags: ["1.0", "1.1"], job: true, ..SERVICE };
 
-/// Each gets an equal share of the pods.
+/// Each has an equal share of the pods.
 const APPS: [App; 10] = [
     App { sidecar: true, ..SERVICE },
     App { name: "cart", image: "registry.example/shop/cart", ..SERVICE },

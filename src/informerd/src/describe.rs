@@ -1,7 +1,6 @@
 //! Describes an object, and what changed in it, for people.
 //!
-//! Two different states give at least one phrase. If values are hidden, only the names of keys are given.
-//! `lines/text.rs` escapes the phrases, not this code.
+//! Two different states give at least one phrase. Of hidden values only the keys are named. `lines/text.rs` escapes the phrases.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -17,7 +16,7 @@ mod pod;
 
 pub(super) use pod::ShownPod;
 
-/// In characters: annotations can be whole documents.
+/// In characters: annotations can be documents.
 const MAX_VALUE_CHARS: usize = 60;
 /// `kubectl apply` keeps a copy of the object in it, also of a Secret. Other tools use another prefix.
 const LAST_APPLIED: &str = "last-applied-configuration";
@@ -29,14 +28,13 @@ pub(super) enum Values {
 }
 
 impl Values {
-    /// Hidden if they are secret.
     pub(super) fn of(config: &InformerConfig) -> Self {
         if config.kind.holds_secrets() { Self::Hidden } else { Self::Shown }
     }
 }
 
-/// Of a kind that only the server knows. Values are hidden until the kind is known, and for ever if it has
-/// once held secrets: a name may mean another kind later.
+/// A kind that only the server knows. Values are hidden until it is known, and for ever if it has once held secrets: a name may
+/// mean another kind later.
 #[derive(Debug, Default)]
 pub(super) struct LateKind {
     values: AtomicU8,
@@ -47,15 +45,15 @@ impl LateKind {
     const SHOWN: u8 = 1;
     const HIDDEN: u8 = 2;
 
-    /// Must be called before the first object of a kind that was found.
+    /// Call before the first object of a found kind.
     pub(super) fn found(&self, name: String, values: Values) {
         let found = if values == Values::Shown { Self::SHOWN } else { Self::HIDDEN };
         self.values.fetch_max(found, Ordering::Relaxed);
-        // The first name stays: the lines of a run name one kind.
+        // The first name stays: a run prints one name.
         let _known = self.name.set(name);
     }
 
-    /// `asked`, the word of the configuration, until it is known.
+    /// `asked`, the configured word, until it is known.
     pub(super) fn name<'a>(&'a self, asked: &'a str) -> &'a str {
         self.name.get().map_or(asked, String::as_str)
     }
@@ -69,11 +67,11 @@ pub(super) trait Describe {
     /// One phrase; may be empty.
     fn outline(&self) -> String;
 
-    /// One phrase for each difference from `old`.
+    /// For each difference from `old`.
     fn changes(&self, old: &Self, values: Values) -> Vec<String>;
 }
 
-/// Without versions, generations and managers, which change with every other change.
+/// Without versions, generations and managers: they change with every change.
 pub(super) fn metadata_changes(old: &ObjectMeta, new: &ObjectMeta, values: Values) -> Vec<String> {
     let mut changes = map_changes("label", (old.labels.as_ref(), new.labels.as_ref()), Values::Shown);
     changes.extend(map_changes("annotation", (old.annotations.as_ref(), new.annotations.as_ref()), values));

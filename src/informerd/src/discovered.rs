@@ -1,8 +1,8 @@
-//! Finds out what the configured kinds are, by the server's discovery.
+//! Asks the server's discovery what the configured kinds are.
 //!
-//! 1. The start asks the server once, for at most [`LIMIT`]; without an answer the built-in table serves.
-//! 2. A kind that nobody knows is followed as soon as the server serves it: until then its informer is
-//!    `Gone`. A kind that is gone later is looked up again: it may be served in another version.
+//! 1. The start asks once, for at most [`LIMIT`]; without an answer the built-in table serves.
+//! 2. An unknown kind is followed as soon as the server serves it: until then its informer is `Gone`. A kind that is gone later
+//!    is looked up again: it may have another version then.
 //! 3. No resource is followed twice: the second name is refused at the start, or its informer is `Gone`.
 
 use std::sync::Arc;
@@ -109,9 +109,9 @@ struct Awaited {
     by_name: Arc<dyn FindResource>,
     client: Client,
     config: InformerConfig,
-    /// It must not be one of these.
+    /// It must be none of these.
     before: Arc<[WatchedKind]>,
-    /// With one of the same name it needs its group.
+    /// If one of these has its name, it needs its group.
     others: Arc<[WatchedKind]>,
     late: Arc<LateKind>,
 }
@@ -159,7 +159,7 @@ fn is_meant(kind: &WatchedKind, resource: &WatchedKind, server: &ServerResources
     }
 }
 
-/// Also if the server calls it so.
+/// Also by the server's name for it.
 fn has_name(kind: &WatchedKind, name: &str, server: &ServerResources) -> bool {
     let asked = kind.asked().filter(|_| kind.resource().is_none());
     let found = asked.and_then(|asked| server.find(asked).ok());

@@ -1,7 +1,7 @@
 //! Runs one watched kind: its informer and the subscription that prints its changes.
 //!
-//! The output takes the line of a notification before the next one is handled: without room the subscription
-//! waits and coalesces. After a clean report of `shutdown` the output has every line.
+//! A line enters the output before the next notification is handled: without room the subscription waits and coalesces. After a
+//! clean `shutdown` the output has every line.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -62,13 +62,13 @@ pub(super) fn follow(
 }
 
 pub(super) struct RunningKind {
-    /// As the configuration says, or the server at the start.
+    /// From the configuration, or the server at the start.
     name: String,
     late: Arc<LateKind>,
     informer: Informer<KeptBody>,
     subscription: Subscription<KeptBody>,
     counts: Arc<Counts>,
-    /// At the begin of the shutdown: after that each source is stopped.
+    /// Read before the shutdown, which stops each source.
     was_failing: OnceLock<String>,
 }
 
@@ -98,14 +98,13 @@ impl RunningKind {
         Self { name: name.to_owned(), late, informer, subscription, counts, was_failing }
     }
 
-    /// The newest of its sources.
+    /// Of the newest source.
     fn version(&self) -> Option<String> {
         let snapshot = self.informer.snapshot();
         snapshot.versions().iter().map(|(_, version)| version).max().map(ToString::to_string)
     }
 
-    /// With its group if another watched kind has the same name; the configured word until the server knows
-    /// the kind.
+    /// With its group if another watched kind has the same name; the configured word until the server knows the kind.
     pub(super) fn name(&self) -> &str {
         self.late.name(&self.name)
     }
@@ -123,7 +122,7 @@ impl RunningKind {
         self.subscription.ended()
     }
 
-    /// Without those of the initial list.
+    /// Without the initial list.
     pub(super) fn delivered_count(&self) -> u64 {
         self.counts.causes.iter().skip(1).map(|count| count.load(Ordering::Relaxed)).sum()
     }
@@ -148,7 +147,6 @@ impl RunningKind {
         self.informer.shutdown(limit).await
     }
 
-    /// Waits while the output has no room.
     pub(super) async fn print_cached(&self, printer: &Printer) {
         for object in self.informer.snapshot().iter() {
             printer.output.line(printer.style.object(self.name(), object)).await;
@@ -182,12 +180,11 @@ impl RunningKind {
     }
 }
 
-/// Delivered notifications.
 #[derive(Debug, Default)]
 struct Counts {
-    /// As the fields of [`EventCounts`].
+    /// As in [`EventCounts`].
     events: [AtomicU64; 3],
-    /// As the fields of [`CauseCounts`].
+    /// As in [`CauseCounts`].
     causes: [AtomicU64; 5],
 }
 

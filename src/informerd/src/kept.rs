@@ -1,6 +1,5 @@
-//! The body of informerd's caches: what is shown of a pod, any kind as a JSON tree, or only the metadata. It
-//! is one type, because the informer's actors are compiled once for each type of body; that costs a pointer
-//! for each object.
+//! The body of informerd's caches: what is shown of a pod, a JSON tree, or only the metadata. One type, because the actors are
+//! compiled for each type of body; it costs a pointer for each object.
 
 use std::sync::Arc;
 
@@ -52,7 +51,7 @@ impl KeepAs {
         Self { form, prune }
     }
 
-    /// For a kind that is not known yet.
+    /// Of a kind that is not known yet.
     pub(super) fn metadata() -> Self {
         Self { form: Form::Metadata(MetadataOnly::new()), prune: Prune::default() }
     }
@@ -68,8 +67,7 @@ pub(super) fn described(
     source.settings(|settings| config.early.apply(settings))
 }
 
-/// A kind found by name is looked up again when it is gone, since the server may serve another version; a
-/// kind with a Rust type has no other.
+/// A kind found by name is looked up again when it is gone: the server may serve another version. A Rust type has one version.
 pub(super) fn followed(
     client: &Client,
     config: &InformerConfig,

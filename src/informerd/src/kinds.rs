@@ -1,13 +1,12 @@
-//! The configured kinds, and a table of built-in ones for when the server cannot be asked. A version and a
-//! plural in the configuration define the resource. A name that nobody knows is no error: its kind is
-//! followed when the server serves it.
+//! The configured kinds, and a table of built-in ones for when the server cannot be asked. A configured version and plural define
+//! the resource. An unknown name is no error: its kind is followed when the server serves it.
 
 use kube_core::discovery::ApiResource;
 use kube_core::gvk::GroupVersionKind;
 
 use super::describe::ShownPod;
 
-/// Group, version, kind, plural, whether in a namespace.
+/// Group, version, kind, plural, namespaced.
 const BUILT_IN: &[(&str, &str, &str, &str, bool)] = &[
     ("", "v1", "Pod", "pods", true),
     ("", "v1", "Node", "nodes", false),
@@ -45,18 +44,16 @@ const BUILT_IN: &[(&str, &str, &str, &str, bool)] = &[
 pub struct WatchedKind {
     /// As configured, with group and version if given: a name for discovery.
     asked: String,
-    /// `None` if only the server knows.
+    /// `None`: only the server knows.
     resource: Option<ApiResource>,
-    /// `None` for kinds that are not built in.
+    /// `None`: not built in.
     namespaced: Option<bool>,
-    /// The configuration says all that is needed.
     is_given: bool,
-    /// The server has said what it is.
     is_discovered: bool,
 }
 
 impl WatchedKind {
-    /// An empty text means the value of the server or of the table.
+    /// Empty: the value of the server or of the table.
     pub(super) fn find(kind: &str, group: &str, version: &str, plural: &str) -> Self {
         let known = BUILT_IN.iter().find(|row| row.2 == kind && (group.is_empty() || row.0 == group));
         let given_or = |given: &str, table: &str| if given.is_empty() { table } else { given }.to_owned();
@@ -92,17 +89,17 @@ impl WatchedKind {
         self.resource.as_ref()
     }
 
-    /// `None` if everything is known.
+    /// `None`: everything is known.
     pub(super) fn asked(&self) -> Option<&str> {
         (!self.is_given).then_some(&*self.asked)
     }
 
-    /// The name by which the server may later find another version.
+    /// By this name the server may later find another version.
     pub(super) fn found_by(&self) -> Option<&str> {
         self.is_discovered.then_some(&*self.asked)
     }
 
-    /// Else the name for discovery.
+    /// Or the name for discovery.
     pub(super) fn plural(&self) -> &str {
         self.resource.as_ref().map_or(&self.asked, |resource| &resource.plural)
     }
@@ -119,12 +116,12 @@ impl WatchedKind {
         self.namespaced == Some(false)
     }
 
-    /// Group, version, kind and plural must be those of the type.
+    /// Of group, version, kind and plural.
     pub(super) fn has_type(&self) -> bool {
         self.resource == Some(ApiResource::erase::<ShownPod>(&()))
     }
 
-    /// Secrets, in any group.
+    /// In any group.
     pub(super) fn holds_secrets(&self) -> bool {
         let kind = self.asked.split('.').next().unwrap_or_default();
         match &self.resource {

@@ -1,11 +1,9 @@
-//! `informerd` as a library: it runs informers of the configured kinds, prints their changes, and answers
-//! probes.
+//! `informerd` as a library: informers of the configured kinds, whose changes it prints, and probes.
 //!
-//! 1. It reads a cluster only if one is configured, and writes only to a server that it started itself.
+//! 1. It reads a cluster only if one is configured, and writes only to a server of its own.
 //! 2. Every notification is printed, in order for each object, before the summary.
 //! 3. It prints no value of a Secret, and no control sequence except its own colours.
-//! 4. The text of an [`Error`] contains its cause, because a person sees only the text. Failures after the
-//!    start are printed and retried.
+//! 4. The text of an [`Error`] contains its cause: a person sees only the text. Failures after the start are printed and retried.
 //!
 //! ```text
 //!  target ─▶ client ─▶ informers ─▶ subscriptions ─▶ lines ─▶ output ─▶ stdout

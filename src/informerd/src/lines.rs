@@ -1,7 +1,5 @@
-//! Formats the printed lines for people or for scripts.
-//!
-//! A line contains no line end and no control sequence except its own colours: `printable` escapes all other
-//! texts. Both styles get the same values; JSON leaves nothing out.
+//! Formats lines for people or for scripts. No line contains a line end or a control sequence except its own colours: `printable`
+//! escapes all other texts. JSON leaves nothing out.
 
 use std::time::Duration;
 
@@ -23,7 +21,6 @@ mod text;
 #[derive(Debug, Clone)]
 pub(super) enum Style {
     Text(Text),
-    /// One JSON document per line.
     Json,
 }
 
@@ -34,7 +31,7 @@ pub(super) struct KindStatus {
     pub(super) subscription: SubscriptionStatus,
     /// Of the cache.
     pub(super) version: Option<String>,
-    /// Since the start of the runtime, like the times in a state.
+    /// Since the start of the runtime.
     pub(super) now: Duration,
 }
 
@@ -76,7 +73,7 @@ impl Style {
     }
 }
 
-/// Each of many namespaces may have a hint.
+/// Many namespaces may have one.
 const MOST_HINTS: usize = 20;
 
 pub(super) fn hints(status: &InformerStatus) -> Vec<String> {
@@ -84,12 +81,11 @@ pub(super) fn hints(status: &InformerStatus) -> Vec<String> {
     hints.take(MOST_HINTS).map(|hint| hint.to_string()).collect()
 }
 
-/// One phrase each; none in a resync.
+/// Phrases; none in a resync.
 fn changes<S: Describe>(old: &Object<S>, new: &Object<S>, values: Values) -> Vec<String> {
     if old.ptr_eq(new) { Vec::new() } else { new.body().changes(old.body(), values) }
 }
 
-/// If there are several sources.
 fn worst_source(status: &InformerStatus) -> Option<&str> {
     status.worst().filter(|_| status.sources.len() > 1).map(|worst| worst.source.as_str())
 }
@@ -126,8 +122,7 @@ pub(super) fn state_name(state: &SourceState) -> &'static str {
     }
 }
 
-// Local time for people if the system knows its time zone, else UTC; UTC for scripts. No decision depends on
-// it.
+// For people local time, or UTC if the time zone is unknown. No decision depends on it.
 
 pub(super) fn time_of_day() -> String {
     jiff::Zoned::now().strftime("%H:%M:%S").to_string()

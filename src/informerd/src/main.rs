@@ -1,8 +1,7 @@
 //! The command `informerd`: a command line for the library.
 //!
-//! Exit codes: 0 if it has drained (also after Ctrl-C, SIGTERM or a closed pipe); 1 if it failed, did not
-//! drain in time, or had not synced at its time limit; 2 if arguments, configuration or kubeconfig were
-//! refused, or no cluster is configured; 3 if it has drained, but a kind was not followed at the end.
+//! Exit codes: see `Arguments`. A closed pipe is a normal end. 1 also if it did not drain in time, or had not synced at its time
+//! limit; 2 also if no cluster is configured.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -74,7 +73,7 @@ fn main() -> ExitCode {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("informerd: {}", printable(&error.to_string()));
-            // No request was sent yet: such an error is about the configuration.
+            // No request was sent yet: the error is about the configuration.
             let refused = matches!(
                 error.downcast_ref(),
                 Some(
@@ -143,7 +142,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(duration).map_err(|_| allowed())
 }
 
-/// Failures of lists and watches are also on stdout, as changes of state.
+/// Failures of lists and watches are also on stdout, as states.
 fn log_to_stderr(colour: Option<Colour>) {
     let coloured = colour.unwrap_or(Colour::Auto).is_on(&std::io::stderr());
     let (filter, mistake) = log_filter(std::env::var("RUST_LOG").ok().as_deref());
@@ -155,7 +154,7 @@ fn log_to_stderr(colour: Option<Colour>) {
     }
 }
 
-/// Also returns the error if `RUST_LOG` is invalid.
+/// With the error of an invalid `RUST_LOG`.
 fn log_filter(asked: Option<&str>) -> (Targets, Option<String>) {
     let only_errors = || Targets::new().with_default(LevelFilter::ERROR);
     let parsed = |asked: &str| asked.parse().map_err(|error: ParseError| error.to_string());
@@ -166,8 +165,7 @@ fn log_filter(asked: Option<&str>) -> (Targets, Option<String>) {
     }
 }
 
-/// Writes each log record at once, with control characters escaped: a quoted text cannot begin a line or
-/// control the terminal.
+/// Writes each record at once and escapes it: a quoted text cannot begin a line or control the terminal.
 struct Escaping {
     coloured: bool,
     out: std::io::Stderr,
@@ -177,7 +175,7 @@ impl Write for Escaping {
     fn write(&mut self, record: &[u8]) -> std::io::Result<usize> {
         let text = String::from_utf8_lossy(record);
         let (line, end) = text.strip_suffix('\n').map_or((&*text, ""), |line| (line, "\n"));
-        // The subscriber has escaped the texts that it quotes: these sequences are its colours.
+        // The subscriber has escaped what it quotes: these sequences are its colours.
         let shown = match self.coloured {
             true => line.split('\u{1b}').map(printable).collect::<Vec<_>>().join("\u{1b}"),
             false => printable(line).into_owned(),

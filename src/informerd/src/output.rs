@@ -1,7 +1,7 @@
-//! Writes stdout from one thread, so that no other thread blocks on a pipe that is not read.
+//! Writes stdout on one thread: no other thread blocks on a pipe that is not read.
 //!
-//! Lines are written in order; none is dropped. At most 1,024 lines wait: without room a subscription waits
-//! and coalesces. The output is flushed whenever no line waits.
+//! Lines are written in order; none is dropped. At most 1,024 wait: without room a subscription waits and coalesces. When no line
+//! waits, the output is flushed.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
@@ -46,11 +46,11 @@ impl Output {
 
     /// Waits for room. After the output's end the line is dropped.
     pub(super) async fn line(&self, text: String) {
-        // On an error the output has ended; `ended` reports it.
+        // An error: the output has ended, as `ended` reports.
         drop(self.lines.send(Line::Next(text)).await);
     }
 
-    /// Nothing is written after this call's last line.
+    /// Nothing is written after this.
     pub(super) async fn finish(&self) -> Ended {
         drop(self.lines.send(Line::Last).await);
         self.ended().await
@@ -59,7 +59,7 @@ impl Output {
     pub(super) async fn ended(&self) -> Ended {
         let mut ended = self.ended.clone();
         let reported = ended.wait_for(Option::is_some).await;
-        // If the thread has panicked, nothing more is written.
+        // After a panic of the thread nothing more is written.
         reported.ok().and_then(|ended| ended.clone()).unwrap_or(Ended::Closed)
     }
 }

@@ -1,10 +1,9 @@
 //! What the probes of `informerd` report on.
 //!
-//! 1. Healthy: no arbiter is stuck, no informer leaves its work undone, and every part runs or is restarted:
-//!    a restart of the process would repair each of these, but no unreachable cluster.
-//! 2. Ready: every kind has synced once, no informer or subscription has ended, and no drain has begun. An
-//!    unreachable cluster leaves the service ready, since the cache can still be read, unless a limit is
-//!    configured.
+//! 1. Healthy: no arbiter is stuck, no informer leaves its work undone or was given up, every kind is printed: a restart of the
+//!    process repairs these.
+//! 2. Ready: every kind has synced once, no informer or subscription has ended, no drain has begun. The cache of an unreachable
+//!    cluster can still be read: it makes nothing unready without a configured limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +56,7 @@ impl Probed for ProbeState {
 }
 
 impl ProbeState {
-    /// Kinds with a part that is no longer restarted, or without a subscription.
+    /// Kinds with a part that was given up, or without a subscription.
     fn ended(&self) -> impl Iterator<Item = String> {
         self.kinds.iter().filter_map(|kind| {
             let end = || kind.subscription_end();

@@ -1,9 +1,8 @@
 //! Starts and ends the service.
 //!
-//! 1. Start: socket of the probes, own server, client, informers, probes. End: the probes answer "unready",
-//!    the workload stops, the informers drain, the summary is printed; then output, threads and own server
-//!    end.
-//! 2. The end takes at most the configured time for the informers, and again for a slow output.
+//! 1. Start: socket of the probes, own server, client, informers, probes. End: probes answer "unready", the workload stops,
+//!    informers drain, the summary is printed; then output, threads and own server end.
+//! 2. The configured time is the limit for the informers, for the output and for the threads, one after the other.
 
 use std::io::Write;
 use std::net::IpAddr;
@@ -53,7 +52,7 @@ pub struct Service {
 }
 
 struct Running {
-    /// After the demo's server has started.
+    /// After the start of the demo's server.
     started: tokio::time::Instant,
     own_server: Option<OwnServer>,
     state: Arc<ProbeState>,
@@ -85,7 +84,7 @@ impl Service {
         let started = running.started;
         let limit = async {
             match self.config.run.limit {
-                // The limit includes the start.
+                // Includes the start.
                 Some(limit) => tokio::time::sleep_until(started + limit).await,
                 None => std::future::pending().await,
             }
@@ -142,7 +141,7 @@ impl Service {
         Ok(Printer { style: Arc::new(style), output })
     }
 
-    /// To stderr: stdout is only for changes.
+    /// On stderr: stdout is for changes.
     fn announce(
         &self,
         (own, informers): (Option<&OwnServer>, &[InformerConfig]),
@@ -160,7 +159,7 @@ impl Service {
         lines.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
         lines.extend(informers.iter().map(announcement_of));
         if let Some(address) = probes {
-            // The page is for this machine: another address does not answer with it.
+            // Only a loopback address answers with the page.
             let here = match address.ip() {
                 ip if ip.is_unspecified() => Some(IpAddr::from([127, 0, 0, 1])),
                 ip => Some(ip).filter(IpAddr::is_loopback),
@@ -177,7 +176,7 @@ impl Service {
     }
 }
 
-/// With the group if two kinds have the same name.
+/// With the group if two kinds have one name.
 fn kinds(informers: &[InformerConfig]) -> Vec<String> {
     let name = |kind: &super::kinds::WatchedKind| {
         let of_that_name = informers.iter().filter(|other| other.kind.name() == kind.name()).count();
@@ -247,8 +246,7 @@ async fn drain(kinds: &[Arc<RunningKind>], limit: Duration) -> bool {
     all_subscribed && reports.iter().all(actix_informer::informer::ShutdownReport::is_clean)
 }
 
-// The demo's server is the only one that informerd writes to. Builds without the feature `embedded` have
-// none, and its start is an error.
+// Without the feature `embedded` there is no server of its own; its start is an error.
 
 struct OwnServer {
     #[cfg(feature = "embedded")]
@@ -265,7 +263,7 @@ impl OwnServer {
         Ok((Some(Self { demo }), client))
     }
 
-    /// The server keeps running.
+    /// The server goes on.
     fn stop_workload(&self) {
         self.demo.stop_workload();
     }

@@ -1,5 +1,5 @@
-//! Chooses the API server to read, without a connection. No file of the home directory is read unless
-//! requested. A configured cluster is never replaced by the in-memory server.
+//! Chooses the API server to read, without a connection. Files of the home directory are read only on request. The in-memory
+//! server never replaces a configured cluster.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -113,7 +113,7 @@ impl Target {
         Ok(Self::Kubeconfig { files: vec![file], context })
     }
 
-    /// `None` for the in-memory server, which is not started yet.
+    /// `None`: the in-memory server, not started yet.
     pub(super) fn client_config(&self) -> Result<Option<Config>, Error> {
         match self {
             Self::Kubeconfig { files, context } => match files.as_slice() {

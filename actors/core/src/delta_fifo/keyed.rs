@@ -1,6 +1,6 @@
 //! The waiting parts by key between two barriers, under `PerKey`. Invariants:
 //! 1. A key has the place of its first part. Its parts leave together, oldest first.
-//! 2. A bookmark is not kept as a part: only its version is kept, one per source.
+//! 2. Of bookmarks only the version is kept, one per source.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl<S> PartsByKey<S> {
         }
     }
 
-    /// All parts of the next keys, up to `most` parts; at least one key, even if it has more.
+    /// All parts of the next keys, up to `most` parts; at least one key, however many it has.
     pub(super) fn pop(&mut self, most: usize) -> Vec<SourcePart<S>> {
         let mut popped = Vec::new();
         while let Some(key) = self.order.front() {
@@ -81,7 +81,6 @@ impl<S> PartsByKey<S> {
     }
 }
 
-/// Never moves a source back.
 pub(super) fn reach(
     reached: &mut BTreeMap<SourceId, ResourceVersion>,
     source: &SourceId,
@@ -94,13 +93,12 @@ pub(super) fn reach(
     }
 }
 
-// In order of arrival the oldest arrival in a batch is exact. Per key it is that of the oldest part that may
-// be in the batch: never too late.
+// By arrival, the oldest arrival in a batch is exact. Per key it may be too early, never too late.
 
 /// The times at which the parts in a queue were pushed.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    /// How many parts had been pushed in all after a push, and when; oldest first.
+    /// How many parts were pushed in all after a push, and when; oldest first.
     marks: VecDeque<(u64, Duration)>,
     popped: u64,
     waiting: usize,

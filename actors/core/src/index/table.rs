@@ -1,5 +1,4 @@
-//! The content of an index: keys by value, and values by key. An entry without members is removed. Clones
-//! share everything until one of them changes.
+//! The content of an index: keys by value, and values by key. An entry without members is removed.
 
 use std::any::Any;
 use std::borrow::Borrow;
@@ -39,7 +38,6 @@ impl Key for ObjectKey {
     }
 }
 
-/// Cloning is O(1).
 pub(crate) struct Table<V: Ord + 'static> {
     members: SortedMap<Value<V>, SortedSet<ObjectKey>>,
     values: SortedMap<ObjectKey, Arc<[Value<V>]>>,
@@ -97,7 +95,7 @@ impl<V: Ord + 'static> Table<V> {
         }
     }
 
-    /// Adds a member; returns the entry's own value, so that each is stored once.
+    /// Returns the entry's own value, so that each is stored once.
     fn join(&mut self, value: V, key: &ObjectKey) -> Value<V> {
         if let Some((known, members)) = self.members.entry(&value) {
             let (known, is_member) = (known.clone(), members.contains(key));
@@ -134,7 +132,6 @@ fn order<V: Borrow<Q>, Q: ?Sized + Ord>(stored: &Value<V>, value: &Q) -> Orderin
     Borrow::<Q>::borrow(&*stored.0).cmp(value)
 }
 
-/// A table of values of any type.
 pub(crate) trait AnyTable: Any + Send + Sync {
     fn forget(&mut self, key: &ObjectKey);
 
@@ -183,7 +180,6 @@ impl NamedTable {
         }
     }
 
-    /// The table, copied if a snapshot shares it.
     fn own(&mut self) -> Option<&mut dyn AnyTable> {
         if Arc::get_mut(&mut self.table).is_none() {
             self.table = self.table.copied();

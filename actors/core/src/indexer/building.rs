@@ -1,6 +1,5 @@
-//! The building of an index over the stored objects, while parts still change them. Keys up to `passed` are
-//! in the index in their present state; later ones are not. No frame has the index before it has passed every
-//! key.
+//! The building of an index over the stored objects, while parts change them. Only keys up to `passed` are indexed,
+//! in their present state. No frame has the index before all keys are indexed.
 
 use super::Store;
 use super::draft::Draft;
@@ -24,7 +23,7 @@ impl<S> Building<S> {
         &self.index
     }
 
-    /// Indexes a stored object if its key is passed; otherwise the walk will reach it.
+    /// The walk reaches keys that are not passed.
     pub(super) fn follow(&mut self, object: &Object<S>, draft: &mut Draft<S>) {
         if self.passed.as_ref().is_some_and(|passed| object.key() <= passed) {
             draft.index(&mut self.table, &self.index, object);
@@ -37,7 +36,7 @@ impl<S> Building<S> {
 }
 
 impl<S> Store<S> {
-    /// Adds at most `budget` objects to the first index being built; returns true when it is complete.
+    /// True when the first index is complete.
     pub(super) fn advance_building(&mut self, budget: usize) -> bool {
         let Some(building) = self.building.front_mut() else {
             return false;

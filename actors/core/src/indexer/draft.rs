@@ -1,5 +1,4 @@
-//! The content of the next publish while it is collected. Objects that leave the store are collected too,
-//! because the arbiter must not free them.
+//! The next publish while it is collected, with the objects that leave the store: the arbiter must not free them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -89,7 +88,7 @@ impl<S> Draft<S> {
         self.first_of.push(source);
     }
 
-    /// Keeps an object that leaves the store, or never was in it, from being freed here.
+    /// Keeps it from being freed here.
     pub(super) fn discard(&mut self, object: Object<S>) {
         self.replaced_bytes += object.wire_bytes() as usize;
         if self.replaced.is_empty() && self.lone.is_none() {

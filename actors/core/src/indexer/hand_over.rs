@@ -1,18 +1,16 @@
-//! How one source takes over from another. Versions decide, and not which source delivers first.
+//! How one source takes over from another. Versions decide, not which source delivers first.
 //!
-//! Several sources then follow the same objects, and each may be behind. A deletion, or a state that a
-//! leaving source passes on, is "told": kept with its version for those that are behind
-//! (`snapshot/behind.rs`). Invariants:
-//! 1. Where the store has nothing, a state older than what was told is kept and not added: the object was
-//!    deleted. It is added if its source reaches the newest version told without a deletion: the object only
-//!    left the other source.
-//! 2. A deletion older than the stored object and than what was told deletes nothing: the object was created
-//!    again. What its source holds is lent to it.
-//! 3. An object of the leaving source that its successor has not reached is lent to the successor. A loan
-//!    ends when the successor reaches the version told without the object.
-//! 4. A rewind ends what was told before. The first source that notices it outdates the others until they
-//!    list: what they brought above its version passes to nobody, replaces nothing that others hold, and is
-//!    replaced by any part that is not outdated. What is told later is kept for them until then.
+//! Several sources then follow the same objects, and each may be behind. A deletion, or a state that a leaving source
+//! passes on, is "told": kept with its version for those that are behind (`snapshot/behind.rs`). Invariants:
+//! 1. Where the store has nothing, a state older than told is kept and not added: the object was deleted. It is added
+//!    if its source reaches the newest version told without a deletion: the object only left the other source.
+//! 2. A deletion older than the stored object and than told deletes nothing: the object was created again. What its
+//!    source holds is lent to it.
+//! 3. An object of the leaving source is lent to a successor that is behind it, until that reaches the version told
+//!    without the object.
+//! 4. A rewind ends what was told before. The first source that notices it outdates the others until they list: what
+//!    they brought above its version passes to nobody, replaces nothing that others hold, and gives way to any part
+//!    that is not outdated.
 //!
 //! ```text
 //!   told as deleted by one ──▶ kept for the others that may follow the key ──their own deletion, or `until`──▶ forgotten
@@ -27,7 +25,7 @@ use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 
 pub(super) enum Deletes {
     News,
-    /// As `News`, but another source has told it before.
+    /// As `News`, but told by another source before.
     Told,
     /// Older than what was told.
     Old,
@@ -70,7 +68,7 @@ impl<S> Store<S> {
         None
     }
 
-    /// The source brought an undecodable state: it holds the last state that decoded.
+    /// The source holds the last state that decoded.
     pub(super) fn hold_unread(&mut self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) {
         self.hold(source, key);
         let is_outdated = self.working.is_outdated(source);
@@ -93,8 +91,8 @@ impl<S> Store<S> {
         self.working.get(key).map(Object::version).max(entry)
     }
 
-    /// Whether the stored object is of a former history: only outdated sources hold it, and `own`, which was
-    /// outdated. Who brought it says nothing: that source may have left, and come back under its name.
+    /// Whether only outdated sources hold the stored object, and `own`, which was outdated. Its source may have left
+    /// and come back under its name.
     pub(super) fn is_former(&self, key: &ObjectKey, own: Option<&SourceId>) -> bool {
         let is_outdated = |holder: &SourceId| own == Some(holder) || self.working.is_outdated(holder);
         (own.is_some() || self.working.has_outdated())
@@ -123,8 +121,8 @@ impl<S> Store<S> {
         if self.lends(source, key, version) { Deletes::Old } else { Deletes::Told }
     }
 
-    /// Whether it is old news that the source had no such object at this version: what was told, and what is
-    /// stored, is newer. The stored state is then lent to the source; what the source brought is dropped.
+    /// Whether it is old news that the source had no such object at this version. Lends it a newer stored state;
+    /// drops what it brought.
     pub(super) fn lends(&mut self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) -> bool {
         if self.working.told(source, key).is_none_or(|told| told <= version) {
             return false;
@@ -140,8 +138,8 @@ impl<S> Store<S> {
         is_newer
     }
 
-    /// Whether the source is outdated or has not reached this version. Its newest version does not count:
-    /// with the queue order `PerKey`, older parts of a key may come after newer parts of other keys.
+    /// Its newest version does not count: under `PerKey`, older parts of a key may come after newer parts of other
+    /// keys.
     fn is_behind(&self, source: &SourceId, version: &ResourceVersion) -> bool {
         let reached = self.working.version(source).filter(|_| !self.working.is_outdated(source));
         reached.is_none_or(|reached| reached < version)
@@ -152,8 +150,7 @@ impl<S> Store<S> {
             return;
         }
         let successors = std::mem::take(&mut self.successors);
-        // Only the versions of sources that hand over among themselves can be compared: others may be of
-        // another server.
+        // Only versions of sources that hand over among themselves compare: others may be of another server.
         let among = successors.iter().filter(|among| among.has(source)).flat_map(|among| among.of(key));
         for other in among.filter(|other| other.source != *source) {
             if self.is_behind(&other.source, version) {
@@ -163,8 +160,7 @@ impl<S> Store<S> {
         self.successors = successors;
     }
 
-    /// Passes a key that a source releases to the successors that hold it too, and lends it to those that are
-    /// behind.
+    /// Passes the key to the successors that hold it too, and lends it to those that are behind.
     pub(super) fn pass_on(&mut self, key: &ObjectKey, from: &SourceId, successors: &Successors) {
         if self.working.is_outdated(from) {
             return;
@@ -214,8 +210,8 @@ impl<S> Store<S> {
         }
     }
 
-    /// A list of this source begins: what it brought before ends. What was told to it ends too, in a rewind
-    /// that no other source can have noticed before.
+    /// A list begins: what the source brought ends. So does what was told to it, in a rewind that no other source can
+    /// have noticed before.
     pub(super) fn begin_told(&mut self, source: &SourceId, cause: Cause) {
         let has_listed = self.working.version(source).is_some();
         if cause == Cause::Rewind && has_listed && !self.working.is_outdated(source) {
@@ -225,8 +221,8 @@ impl<S> Store<S> {
         }
     }
 
-    /// Outdates the other sources that have not noticed this rewind. If one of them may have told something,
-    /// all that was told ends. Visits at most `left` sources and keys. Never returns true.
+    /// Outdates the sources that have not noticed this rewind. If one may have told something, all that was told
+    /// ends. Never returns true.
     pub(super) fn outdate_others(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
         while *left > 0 {
             let Walk::Outdate(group, passed) = &replacing.walk else { return false };
@@ -245,7 +241,7 @@ impl<S> Store<S> {
             let is_former = is_former || among.went_back(&other);
             let is_news = !self.working.is_outdated(&other);
             if is_news && is_former && !replacing.ends_told {
-                // Starts again: what was told to the sources already passed ends too.
+                // Starts again: what was told to sources already passed ends too.
                 replacing.ends_told = true;
                 replacing.walk = Walk::Outdate(0, None);
                 self.working.forget_behind(replacing.source());
@@ -262,9 +258,8 @@ impl<S> Store<S> {
         false
     }
 
-    /// Whether the stored state, brought by `by`, is of the present history when `source` lists after a
-    /// rewind: a source that has noticed the rewind holds it, or has told it. Otherwise what is newer than
-    /// told is of the former history.
+    /// Whether the stored state, brought by `by`, is of the present history when `source` lists after a rewind: a
+    /// source that has noticed the rewind holds or has told it.
     pub(super) fn is_present(
         &self,
         source: &SourceId,
@@ -276,7 +271,7 @@ impl<S> Store<S> {
         by != source && (is_told || (!self.working.is_outdated(by) && self.follows(by, key) && is_with()))
     }
 
-    /// Settles at most `left` of the keys told; returns true when none remains.
+    /// True when no key told remains.
     pub(super) fn settle_told(&mut self, source: &SourceId, left: &mut usize) -> bool {
         while *left > 0 {
             let Some(behind) = self.working.behind().get(source) else { return true };

@@ -1,5 +1,4 @@
-//! The invariants of a publish, as functions for `debug_assert` and for tests. [`replays_to`] costs as much
-//! as the changes.
+//! The invariants of a publish, for `debug_assert` and tests. [`replays_to`] costs as much as the changes.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +31,7 @@ pub fn replays_to<S>(applied: &Publish<S>) -> bool {
     if let Some(Changes::Parts(changes)) = &applied.changes
         && let [only] = &**changes
     {
-        // Most publishes are this one. It allocates nothing, because tests count what the store allocates.
+        // Most publishes are this one. It allocates nothing: tests count the store's allocations.
         let key = only.key();
         return fits(only, before.get(key))
             && is_one(only.object(), after.get(key))
@@ -60,7 +59,6 @@ fn fits<S>(change: &Change<S>, state: Option<&Object<S>>) -> bool {
     }
 }
 
-/// Whether both are the same object, or both are none.
 fn is_one<S>(one: Option<&Object<S>>, other: Option<&Object<S>>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => one.ptr_eq(other),
@@ -79,8 +77,7 @@ mod whole {
     use crate::meta::{Object, ObjectKey};
     use crate::snapshot::Snapshot;
 
-    /// Whether every object that both snapshots hold in the same state, of the same history, is the very same
-    /// object in both.
+    /// Whether objects of one state and one history are the very same in both.
     pub(crate) fn keeps_pointers<S>(before: &Snapshot<S>, after: &Snapshot<S>) -> bool {
         let changed: BTreeSet<ObjectKey> = before.diff(after).map(|differs| differs.key().clone()).collect();
         after
@@ -89,13 +86,11 @@ mod whole {
             .all(|object| before.get(object.key()).is_some_and(|old| old.ptr_eq(object)))
     }
 
-    /// Whether no source has gone back and none has been lost. A rewind, or a list that is older, is the
-    /// exception.
+    /// A rewind, or an older list, is the exception.
     pub(crate) fn versions_advance<S>(before: &Snapshot<S>, after: &Snapshot<S>) -> bool {
         before.versions().iter().all(|(source, old)| after.version(source).is_some_and(|new| new >= old))
     }
 
-    /// Whether objects, their order, their count and what the frame says of itself agree.
     pub(crate) fn is_consistent<S>(snapshot: &Snapshot<S>) -> bool {
         let objects: Vec<&Object<S>> = snapshot.iter().collect();
         objects.len() == snapshot.len()
@@ -108,7 +103,6 @@ mod whole {
             && snapshot.versions().iter().is_sorted_by(|one, next| one.0 < next.0)
     }
 
-    /// Whether an index holds each object under exactly the values that its function gives now.
     pub(crate) fn index_matches<S, V: Ord + Send + Sync + 'static>(
         snapshot: &Snapshot<S>,
         index: &Index<S, V>,

@@ -7,10 +7,9 @@
 //! ```
 //! Invariants:
 //! 1. One request for a batch is open at a time, and none while a batch is held.
-//! 2. Every batch is handed out once, in order, and only when the store has nothing under way but an index.
-//!    While that is so, the next batch has been requested.
-//! 3. Between two batches there is at most one slice of an index, and at least one while a batch is
-//!    requested.
+//! 2. Every batch is handed out once, in order, when the store has nothing under way but an index. While that is so,
+//!    the next batch has been requested.
+//! 3. Between two batches there is at most one slice of an index; while a batch is requested, at least one.
 
 /// The Indexer's present step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,13 +2,11 @@
 //! 1. Every part moves its source's version forward, applied or not. A fetched object does not: it may be
 //!    ahead of the watch.
 //! 2. A new life of a key ends the old one: Deleted (not exact), then Added.
-//! 3. An undecodable entry ends with a version that decodes, or a deletion by each source that holds it, if
-//!    that is not older. A fetched object is applied only while its key is undecodable, and that entry
-//!    is not newer than the object: otherwise the watch has brought a newer state.
-//!    An entry about the stored body itself (found late) stays while that body is stored.
-//! 4. Of parts by key, each slice is one publish. A source's version moves after the last part of the batch,
-//!    to what the queue reports as reached. The newest version of any applied object is kept too: no request
-//!    may go below it.
+//! 3. An undecodable entry ends with a version that decodes, or a deletion by each source that holds it, if not
+//!    older. A fetched object is applied only while its key has an entry that is not newer: otherwise the watch has
+//!    brought a newer state. An entry about the stored body stays while that is stored.
+//! 4. Of parts by key, each slice is one publish. After the last part of the batch a source's version moves to what
+//!    the queue reports as reached. The newest version applied is kept too: no request may go below it.
 
 use std::vec;
 
@@ -106,8 +104,7 @@ impl<S> Store<S> {
         self.draft.change(Change::Added { object, cause });
     }
 
-    /// It is an incident only if this source brought the stored state: sources that overlap bring everything
-    /// twice.
+    /// An incident only if this source brought the stored state: overlapping sources bring everything twice.
     fn refuse(&mut self, source: &SourceId, stored: &Object<S>, object: Object<S>) {
         let is_own = stored.source() == source;
         if object.version() >= stored.version() {
@@ -141,7 +138,7 @@ impl<S> Store<S> {
         }
     }
 
-    /// Returns the object if it is deleted, because no other source holds it.
+    /// Returns the object if no other source holds it.
     fn take_for_deletion(
         &mut self,
         source: &SourceId,
@@ -189,7 +186,7 @@ impl<S> Store<S> {
         self.working.insert_undecodable(source, round, undecodable);
     }
 
-    /// All that hold the object hold the entry, too: it stays as long as the body.
+    /// All holders of the object hold the entry, too: it stays as long as the body.
     fn apply_late(&mut self, source: &SourceId, undecodable: Undecodable) {
         let stored = self.working.objects().held(&undecodable.key);
         let Some(held) = stored.filter(|held| *held.object().version() == undecodable.version) else {
@@ -219,7 +216,7 @@ impl<S> Store<S> {
         }
     }
 
-    /// As [`Self::end_undecodable`], for an object that may be the stored one: then its source holds the entry, too.
+    /// As [`Self::end_undecodable`]; if the object is the stored one, its source holds the entry, too.
     pub(super) fn end_unless_stored(&mut self, source: &SourceId, object: &Object<S>) {
         let entry = self.working.undecodable().get(object.key());
         let is_stored = || self.working.get(object.key()).is_some_and(|stored| stored.is_same_as(object));

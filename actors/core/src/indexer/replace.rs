@@ -1,19 +1,18 @@
-//! How a whole list of one source, or the removal of a source, changes the store in slices. The walks, in
-//! order:
+//! How a list of one source, or its removal, changes the store in slices. The walks, in order:
 //! - `Outdate`, after a rewind: outdates the other sources of the hand-over.
-//! - `Store`: stores the objects of the list, undecodable ones first.
-//! - `Release`, not on a first list: releases the objects that the source did not list.
-//! - `DropUndecodable`: drops the undecodable entries that are not in the list.
+//! - `Store`: stores the listed objects, undecodable ones first.
+//! - `Release`, not on a first list: releases objects that the source did not list.
+//! - `DropUndecodable`: drops undecodable entries that are not in the list.
 //! - `Settle`, alone: settles what others have told to the source.
 //!
 //! Invariants:
 //! 1. Nothing is published before the last walk ends.
-//! 2. An unchanged object keeps its pointer, except in a rewind: there an equal version may be another state.
-//! 3. A stored object stays if it was fetched and is newer than the list, or if another source that holds it
-//!    has sent a newer state.
+//! 2. An unchanged object keeps its pointer, except in a rewind: an equal version may then be another state.
+//! 3. A stored object stays if it was fetched and is newer than the list, or if another holder has sent a newer
+//!    state.
 //!
-//! `Release` finds listed objects by address, because an address is one word. `objects` and `base` keep every
-//! listed object to the end, so no address is used again before.
+//! `Release` finds listed objects by address. `objects` and `base` keep every listed object to the end, so no address
+//! is used again.
 
 use super::replacing::{Kind, Listed, Replacing, Walk};
 use super::{Incident, Store, Waiting};
@@ -23,7 +22,7 @@ use crate::snapshot::Put;
 use crate::tree::Sources;
 
 impl<S> Store<S> {
-    /// True when a Replace is ready to be published.
+    /// True when a Replace is ready.
     pub(super) fn advance_replace(&mut self, budget: usize) -> bool {
         let next = self.replacing.take().or_else(|| {
             let waiting = self.waiting.pop_front()?;
@@ -34,8 +33,7 @@ impl<S> Store<S> {
             let base = self.published.with(self.working.clone());
             let mut replacing = Replacing::new(base, waiting);
             if replacing.version().is_some() && self.working.end_outdated(&replacing.source) {
-                // Another source has noticed the rewind before: others may have brought what is newer than
-                // this list.
+                // Another source noticed the rewind before: others may have brought what is newer than this list.
                 (replacing.walk, replacing.was_outdated) = (Walk::Store, Some(replacing.source.clone()));
             }
             if replacing.is_rewind() {

@@ -14,11 +14,11 @@ pub(super) struct Replacing<S> {
     pub(super) kind: Kind,
     pub(super) cause: Cause,
     pub(super) base: Snapshot<S>,
-    /// The undecodable entries of this list carry it.
+    /// Its undecodable entries carry it.
     pub(super) round: u64,
     pub(super) undecodable: OffArbiter<Chunks<Undecodable>>,
     pub(super) undecodable_stored: usize,
-    /// Kept to the end, so that the addresses of listed objects stay unique.
+    /// Kept to the end: the addresses of listed objects stay unique.
     pub(super) objects: OffArbiter<Chunks<Object<S>>>,
     pub(super) stored: usize,
     pub(super) listed: Listed,
@@ -31,22 +31,20 @@ pub(super) struct Replacing<S> {
 
 pub(super) enum Kind {
     List(ResourceVersion),
-    /// It hands over to these.
     Removal(Successors),
-    /// Settles what others have told to it.
     Settlement,
 }
 
 pub(super) enum Listed {
     /// A first list: every object that the source holds is listed.
     All,
-    /// Addresses that the `Release` walk has not visited.
+    /// Addresses that `Release` has not visited.
     Addresses(BTreeSet<usize>),
 }
 
-/// The present walk; keys up to the one held here are done.
+/// The present walk; keys up to the one held are done.
 pub(super) enum Walk {
-    /// The group of [`Successors`] and the last source of it that is done.
+    /// The group of [`Successors`] and its last source that is done.
     Outdate(usize, Option<SourceId>),
     Store,
     Release(Option<ObjectKey>),
@@ -70,7 +68,7 @@ impl<S> Replacing<S> {
         };
         let is_first = base.newest_version(&source).is_none() && matches!(kind, Kind::List(_));
         Self {
-            // Before a source's first list, others may have noticed the rewind, and told it since.
+            // Before a source's first list, others may have noticed the rewind and told since.
             ends_told: base.version(&source).is_some(),
             round: base.frame().replaces() + 1,
             listed: if is_first { Listed::All } else { Listed::Addresses(BTreeSet::new()) },
@@ -111,7 +109,7 @@ impl<S> Replacing<S> {
         }
     }
 
-    /// Whether the source holds this object and has not listed it. Removes a listed address.
+    /// Removes a listed address.
     pub(super) fn lacks(&mut self, held: &Held<S>) -> bool {
         match &mut self.listed {
             Listed::All => false,
@@ -121,8 +119,8 @@ impl<S> Replacing<S> {
         }
     }
 
-    /// Whether the stored object is newer: it was fetched, and is newer than the list and than all that the
-    /// source had sent; or another holder has sent a newer state.
+    /// Whether the stored object is newer: fetched, and newer than the list and than all that the source had sent; or
+    /// newer, and sent by another holder.
     pub(super) fn is_behind(&self, held: &Held<S>, listed: &Object<S>) -> bool {
         let stored = held.object();
         let reached = self.base.version(&self.source);

@@ -38,8 +38,8 @@ pub(crate) struct Successor {
     pub(crate) round: u64,
 }
 
-/// How often each source has noticed a rewind, the version that it delivered, and whether that is older than
-/// one before, so that it is about to notice a rewind.
+/// How often each source has noticed a rewind, the version that it delivered, and whether that is older than one
+/// before.
 type Delivered = SortedMap<SourceId, (u64, ResourceVersion, bool)>;
 
 /// Sources by their scope, and the scope of each.
@@ -48,8 +48,8 @@ pub struct Successors {
     by_scope: SortedMap<Scope, Arc<[Successor]>>,
     scopes: SortedMap<SourceId, Scope>,
     delivered: Delivered,
-    /// For each source whose list after a rewind was requested and is not published: `delivered` at that
-    /// time, and the version to which the server went back.
+    /// For each source whose list after a rewind is requested and not published: `delivered` then, and the version to
+    /// which the server went back.
     asked: SortedMap<SourceId, (Delivered, ResourceVersion)>,
 }
 
@@ -121,8 +121,7 @@ impl Successors {
         Some(then.zip(now).is_some_and(|(then, now)| then.1 > *to && then.0 == now.0))
     }
 
-    /// Whether a source has delivered an older version than before and not listed since: what is stored of it
-    /// is of the former history.
+    /// Whether it delivered an older version and has not listed since: what is stored of it is of the former history.
     pub(crate) fn went_back(&self, source: &SourceId) -> bool {
         self.delivered.get(source).is_some_and(|(.., is_back)| *is_back)
     }

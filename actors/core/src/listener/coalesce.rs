@@ -1,12 +1,12 @@
-//! The coalescing table: how the waiting events of one key merge with the next event. Invariants:
-//! 1. The waiting events lead from the state delivered last to the newest one. Of lives in between, only the
-//!    last one that was created and deleted is delivered.
-//! 2. They are, in this order: the `Deleted` of the life delivered last, the `Added` and `Deleted` of a brief
-//!    life, and the `Added` of the present life; or one `Updated`.
-//! 3. A return to the state delivered last is nothing, unless a list lies between: a list may hide a rewind,
-//!    after which equal versions prove nothing. Then it is delivered with cause `Rewind`.
-//! 4. An `Added` keeps its first cause. Otherwise the last one counts, but `Rewind` stays, because it
-//!    explains why versions repeat.
+//! How the waiting events of one key merge with the next event. Invariants:
+//! 1. The waiting events lead from the state delivered last to the newest. Of lives in between, only the last one
+//!    that was created and deleted is delivered.
+//! 2. Their order: `Deleted` of the life delivered last, `Added` and `Deleted` of a brief life, `Added` of the
+//!    present life; or one `Updated`.
+//! 3. A return to the state delivered last is nothing, unless a list lies between: it may hide a rewind, after which
+//!    equal versions prove nothing. Then it is delivered with cause `Rewind`.
+//! 4. An `Added` keeps its first cause. Otherwise the last one counts, but `Rewind` stays: it explains why versions
+//!    repeat.
 
 use crate::delta::{Cause, Change};
 use crate::meta::{Object, ObjectKey};
@@ -62,7 +62,7 @@ impl<S> KeyEvents<S> {
         self.deleted.into_iter().chain(brief).chain(self.now)
     }
 
-    /// Adds the next event; false if it could not follow. What waits leads to the newest state all the same.
+    /// False if the event could not follow; what waits leads to the newest state all the same.
     pub(super) fn merge(&mut self, next: Change<S>, arrival: u64) -> bool {
         match next {
             Change::Added { object, cause } => self.add(object, cause),
@@ -81,7 +81,6 @@ impl<S> KeyEvents<S> {
             (None, Some(Change::Deleted { old, cause: first, .. }))
                 if self.brief.is_none() && old.is_same_life_as(&object) =>
             {
-                // A list lies between if either event came from one.
                 let is_listed = first != Cause::Watch || cause != Cause::Watch;
                 let is_hidden_rewind = is_listed && old.is_same_as(&object);
                 let cause = if is_hidden_rewind { Cause::Rewind } else { standing(first, cause) };
@@ -129,7 +128,6 @@ impl<S> KeyEvents<S> {
     }
 }
 
-/// `None` if the newest state is the one delivered last.
 fn updated<S>(old: Object<S>, object: Object<S>, cause: Cause) -> Option<Change<S>> {
     let is_same = old.is_same_as(&object) && cause != Cause::Rewind;
     (!is_same).then_some(Change::Updated { old, object, cause })

@@ -1,18 +1,15 @@
-//! Cursors: waiting events that are not in memory, but are the difference of two snapshots. Invariants:
-//! 1. Of cursors that lead to the newest snapshot, at most one has yet to pass a key: only the [`gaps`]
-//!    between them get a new cursor.
+//! Cursors: waiting events as the difference of two snapshots, not in memory. Invariants:
+//! 1. Of cursors that lead to the newest snapshot, at most one has yet to pass a key: only the [`gaps`] between them
+//!    get a new cursor.
 //! 2. A cursor delivers each key of its range once, as it passes it.
 //!
 //! Some are walked while the recipient takes nothing: their events are written out and wait by key.
-//! 1. Under `Coalesce`, once all is walked, at most [`CURSORS`] cursors are left, each of which pins a
-//!    snapshot. A list adds at most one for each gap between them, and none beyond [`CURSORS`] if 250 visits
-//!    find what differs.
-//! 2. Under `Keys` each cursor that begins with a state other than the empty one is walked, because it pins
-//!    that state.
-//! 3. Under `Every`, where a full subscription ends, lists beyond [`CURSORS`] are looked at: one without
-//!    events goes.
-//! 4. What a walk writes out comes behind what waits. A resync keeps its place: a later list may have yet to
-//!    pass its objects.
+//! 1. Under `Coalesce`, once all is walked, at most [`CURSORS`] are left, each of which pins a snapshot. A list adds
+//!    at most one for each gap, and none beyond [`CURSORS`] if 250 visits find what differs.
+//! 2. Under `Keys` each cursor whose first state is not empty is walked, because it pins that state.
+//! 3. Under `Every`, where a full subscription ends, lists beyond [`CURSORS`] are looked at: one without events goes.
+//! 4. What a walk writes out comes behind what waits. A resync keeps its place: a later list may have yet to pass its
+//!    objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +34,7 @@ pub(super) struct Cursor<S> {
     pub(super) since: Duration,
     diff: DiffCursor<S>,
     until: Option<ObjectKey>,
-    /// Keys of its newer state that it has delivered, if it delivers all.
+    /// Keys of its newer state that it delivered, if it delivers all.
     delivered: Option<usize>,
     /// No key that it has yet to deliver waits elsewhere.
     pub(super) is_alone: bool,
@@ -82,7 +79,6 @@ impl<S> Cursor<S> {
         self.diff.lead_to(newer.clone());
     }
 
-    /// Whether it is a list that has not passed this key.
     pub(super) fn covers(&self, key: &ObjectKey) -> bool {
         self.purpose != Purpose::Resync && self.diff.covers(key)
     }
@@ -99,12 +95,11 @@ impl<S> Cursor<S> {
         self.until.as_ref()
     }
 
-    /// The last key that it has passed.
     pub(super) fn place(&self) -> Option<&ObjectKey> {
         self.diff.place()
     }
 
-    /// How many keys it has yet to deliver; 0 if that needs a walk.
+    /// 0 if that needs a walk.
     pub(super) fn remaining(&self) -> usize {
         self.delivered.map_or(0, |delivered| self.newer().len().saturating_sub(delivered))
     }
@@ -113,8 +108,7 @@ impl<S> Cursor<S> {
         matches!(self.purpose, Purpose::List(cause) if cause != Cause::InitialList)
     }
 
-    /// Moves ahead by at most this many visits, unless they find something that `is_told`. Returns how many keys
-    /// that differ it has moved past.
+    /// Ends without a move if it finds something that `is_told`. Returns how many differing keys it has passed.
     pub(super) fn look_ahead(&mut self, visits: usize, is_told: impl Fn(Difference<S>) -> bool) -> usize {
         let (older, newer) = (self.older().clone(), self.newer().clone());
         let mut ahead = DiffCursor::between(older, newer, self.place().cloned(), self.until.clone());
@@ -236,8 +230,8 @@ impl<S> Backlog<S> {
         self.latch();
     }
 
-    /// Adds what a list changed, for the keys that no cursor has yet to pass. If there would be too many
-    /// cursors, or they are walked anyway, what 250 visits find is written out.
+    /// For keys that no cursor has yet to pass. If there would be too many cursors, or they are walked anyway, writes
+    /// out what 250 visits find.
     pub(super) fn add_gaps(&mut self, before: &Snapshot<S>, after: &Snapshot<S>, cause: Cause) {
         let lists = self.cursors.iter().filter(|cursor| cursor.purpose != Purpose::Resync);
         let (ranges, is_walked) = match &self.waiting {
@@ -275,7 +269,7 @@ impl<S> Backlog<S> {
         }
     }
 
-    /// Makes ready events wait by key again, before a newer event of their keys may come.
+    /// Makes ready events wait by key again, before newer ones of their keys come.
     pub(super) fn put_back(&mut self) {
         if self.waiting.is_every() || self.ready.is_empty() {
             return;

@@ -1,8 +1,8 @@
-//! How events and lists enter a backlog, and how they become ready to be delivered. Invariants:
+//! How events and lists enter a backlog, and become ready to be delivered. Invariants:
 //! 1. A recipient for which nothing waits or is under way receives the events of a publish as they came.
 //! 2. What waits for a key leads to the state from which a cursor that has yet to pass the key leads on.
 //! 3. While a cursor has yet to pass a key, a life of it is brief if neither the cursor's older snapshot nor the last
-//!    list contains it.
+//!    list has it.
 //! 4. Cursors lead between states of the store, so a filter does not alter what they have left.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::meta::ObjectKey;
 use crate::snapshot::{DiffCursor, Difference, Snapshot};
 
 impl<S> Backlog<S> {
-    /// Returns how many of the changes were too much.
+    /// Returns how many changes were too much.
     pub(super) fn add_events(&mut self, changes: &[Change<S>]) -> u64 {
         let is_prompt = self.is_empty() && !self.is_under_way && changes.len() <= CHUNK;
         if !is_prompt {
@@ -35,7 +35,7 @@ impl<S> Backlog<S> {
         lost
     }
 
-    /// False if the change was too much, as all are once something was lost.
+    /// False if the change was too much, as all are after a loss.
     fn add_event(
         &mut self,
         change: &Change<S>,
@@ -85,7 +85,7 @@ impl<S> Backlog<S> {
             return;
         }
         let brief = Brief { arrival: self.arrivals, cause: *cause, deleted: change.clone() };
-        // The addition and this deletion were counted as coalesced, and are delivered now.
+        // The addition and this deletion were counted as coalesced, and are delivered.
         self.counters.coalesced = self.counters.coalesced.saturating_sub(2);
         self.merging(2, |pending| pending.keep_ahead(change.key(), brief));
     }
@@ -102,7 +102,7 @@ impl<S> Backlog<S> {
         self.merging(1, |pending| is_possible = pending.merge(change, arrival, since));
         if !is_possible {
             self.counters.impossible += 1;
-            // Only a predicate whose answers vary makes such changes; without a filter the store has a fault.
+            // Only a predicate with varying answers makes such changes; without a filter the store has a fault.
             debug_assert!(self.filter.is_some(), "a change of {key} cannot follow what is pending");
         }
     }
@@ -149,8 +149,7 @@ impl<S> Backlog<S> {
     }
 
     pub(super) fn reach(&mut self, newest: Snapshot<S>) {
-        // A resync under `Coalesce` keeps the state that it began with: what has changed since is not
-        // delivered.
+        // Under `Coalesce` a resync keeps the state that it began with: it does not deliver what has changed since.
         let is_led = |cursor: &&mut Cursor<S>| match &self.waiting {
             Waiting::Coalesced { .. } => cursor.purpose != Purpose::Resync,
             Waiting::Keys(_) => true,
@@ -159,7 +158,6 @@ impl<S> Backlog<S> {
         self.cursors.iter_mut().filter(is_led).for_each(|cursor| cursor.lead_to(&newest));
         if let Some(initial) = &mut self.initial {
             let missing = initial.missing.len();
-            // Each is checked until it has listed, and never again.
             while initial.missing.pop_if(|source| newest.version(source).is_some()).is_some() {}
             if initial.missing.len() < missing {
                 initial.until = self.arrivals;
@@ -196,7 +194,7 @@ impl<S> Backlog<S> {
             }
             Waiting::Every(line) => {
                 let Some((arrival, since, change)) = line.pop() else { return false };
-                // A recipient that takes all that waits has the newest state without this.
+                // A recipient that takes all has the newest state without this.
                 if !is_all {
                     line.apply_delivered(&change);
                 }
@@ -293,8 +291,8 @@ impl<S> Backlog<S> {
         same.map(|object| Change::Updated { old: object.clone(), object, cause: Cause::Resync }).collect()
     }
 
-    /// Whether an `Every` subscription holds too many snapshots. First lists do not count, each source has
-    /// one. Where the subscription would end, only lists count that are known to have events.
+    /// First lists, one per source, do not count. Where the subscription would end, only lists count that are known
+    /// to have events.
     pub(super) fn has_too_many_lists(&self) -> bool {
         let Waiting::Every(line) = &self.waiting else { return false };
         let restates = line.when_full == WhenFull::Restate;
@@ -302,8 +300,7 @@ impl<S> Backlog<S> {
         self.cursors.len() > CURSORS && self.cursors.iter().filter(counts).count() > CURSORS
     }
 
-    /// A restatement keeps a cursor that has begun, because it ends in a known state, or a first initial
-    /// list.
+    /// A restatement keeps a cursor that has begun, because it ends in a known state, or a first initial list.
     pub(super) fn overflow_now(&mut self, lost: u64, snapshot: &Snapshot<S>) {
         let is_first = self.is_cursor_next();
         let Waiting::Every(line) = &mut self.waiting else { return };
@@ -314,7 +311,7 @@ impl<S> Backlog<S> {
             WhenFull::Restate => self.cursors.pop_front_if(is_kept),
             WhenFull::Disconnect => None,
         };
-        // How much a list with events has is not known: at least one.
+        // The number of a list's events is not known: at least one.
         let least = |cursor: &Cursor<S>| cursor.remaining().max(usize::from(cursor.tells));
         let remaining: usize = self.cursors.iter().map(least).sum();
         self.counters.dropped += lost + (line.len() + remaining) as u64;
@@ -337,7 +334,7 @@ impl<S> Backlog<S> {
     }
 }
 
-// The figures. Nothing is counted that would need a walk: see `BacklogStats::depth`.
+// Nothing is counted that would need a walk: see `BacklogStats::depth`.
 
 impl<S> Backlog<S> {
     /// The numbers. It walks nothing but what is ready to be delivered: at most what one publish brought.
@@ -363,7 +360,7 @@ impl<S> Backlog<S> {
         }
     }
 
-    /// How many keys have something that waits, each counted once; under `Every` how many events wait.
+    /// Keys with something that waits, each once; under `Every` the events that wait.
     fn depth(&self) -> usize {
         let remaining = self.cursors.iter().map(Cursor::remaining);
         if self.waiting.is_every() {

@@ -1,8 +1,7 @@
 //! Which events a subscriber asked for: filters of objects and of changes. Invariants:
-//! 1. An object that begins to pass is `Added`, one that no longer passes is `Deleted` (cause
-//!    [`Cause::LeftFilter`]), one that passes before and after is `Updated`.
-//! 2. Each change is judged by its two states alone, so the answer is the same for a live change, a cursor
-//!    and a gap.
+//! 1. An object that begins to pass is `Added`, one that stops is `Deleted` (cause [`Cause::LeftFilter`]), one that
+//!    passes before and after is `Updated`.
+//! 2. Its two states alone decide a change, so the answer is the same for a live change, a cursor and a gap.
 //! 3. A predicate that panics counts as "yes": no object is missing for that reason.
 
 use std::any::Any;
@@ -14,8 +13,8 @@ use super::Backlog;
 use crate::delta::{Cause, Change};
 use crate::meta::{Object, ObjectKey};
 
-/// Runs on the informer's thread, several times for a state: it must be quick, must not block, and must
-/// return the same answer for the same state.
+/// Runs on the informer's thread, several times for a state: it must not block, and must return the same answer for
+/// it.
 type ObjectPredicate<S> = Arc<dyn Fn(&Object<S>) -> bool + Send + Sync>;
 
 type ChangePredicate<S> = Arc<dyn Fn(&Object<S>, &Object<S>) -> bool + Send + Sync>;

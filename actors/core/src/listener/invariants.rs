@@ -1,5 +1,4 @@
-//! The promises to a subscriber, as a check of its events, for the tests of this crate and of whole
-//! informers. They are:
+//! The promises to a subscriber, as a check of its events, for tests:
 //! 1. No `Added` of a key that is present; no `Updated` or `Deleted` of a key that is absent.
 //! 2. `old` is the state delivered last.
 //! 3. No event for an unchanged object, except `Resync`, and `Rewind`, after which an equal version may be

@@ -1,8 +1,7 @@
 //! A subscriber that receives keys and no objects, as a work queue does. Invariants:
-//! 1. Every key that is touched is delivered afterwards, also if its object was created and deleted before. A
-//!    key waits once.
+//! 1. Every touched key is delivered afterwards, also if its object was created and deleted before. It waits once.
 //! 2. What waits keeps no object alive, except what a cursor pins until it is walked ([`Backlog::must_walk`]).
-//! 3. A first list, a late join and a resync are not written out: they cost O(1).
+//! 3. A first list, a late join and a resync cost O(1).
 
 use super::cursor::Cursor;
 use super::filter::Judged;
@@ -72,7 +71,6 @@ impl<S> Backlog<S> {
         keys
     }
 
-    /// Returns the keys passed that changed and do not wait.
     fn pass_keys(&mut self, visits: usize) -> Vec<(ObjectKey, Cause)> {
         let mut keys: Vec<(ObjectKey, Cause)> = Vec::new();
         for change in self.pass_at(0, visits) {
@@ -103,7 +101,7 @@ impl<S> Backlog<S> {
         }
     }
 
-    /// Whether a cursor is sure to deliver the key of this change, which is then counted as coalesced.
+    /// A change that a cursor is sure to deliver is counted as coalesced.
     fn is_sure_of(&mut self, change: &Change<S>) -> bool {
         let key = change.key();
         let is_sure = |cursor: &Cursor<S>| cursor.covers(key) && !cursor.older().contains(key);

@@ -1,11 +1,10 @@
 //! The Listener's state machine: when it attaches, delivers, yields and answers. Invariants:
-//! 1. One window at a time: the next one is delivered when the one before was handled, as a stream's next
-//!    request says.
-//! 2. A publish is recorded at once in every state; only its delivery waits.
-//! 3. Figures are shown after a window, and before a drain is answered or the end of the initial events is
+//! 1. One window at a time: the next is delivered when the one before was handled.
+//! 2. Every state records a publish at once; only its delivery waits.
+//! 3. Figures are shown after a window, before a drain is answered, and before the end of the initial events is
 //!    marked.
-//! 4. A drain is answered when no event waits or is with the subscriber. A stream that is not polled is not
-//!    waited for.
+//! 4. A drain is answered when no event waits or is with the subscriber. It does not wait for a stream that is not
+//!    polled.
 //!
 //! ```text
 //!  handle_start, handle_changes, handle_handled, handle_take, ... ─▶ machine ─▶ poll_effect until there is none
@@ -42,7 +41,7 @@ enum Window {
 enum Drains {
     None,
     Wait,
-    /// The stream is not polled, so the drain is answered early.
+    /// The stream is not polled: the drain is answered early.
     GivenUp,
 }
 
@@ -53,7 +52,6 @@ pub struct ListenerMachine<S> {
     config: Option<Box<Beginning<S>>>,
     backlog: Option<Backlog<S>>,
     is_attaching: bool,
-    /// [`ListenerEffect::Attach`] is due.
     must_attach: bool,
     window: Window,
     most: u16,
@@ -153,7 +151,7 @@ impl<S> ListenerMachine<S> {
         let Some(backlog) = &mut self.backlog else { return };
         backlog.set_now(arrived);
         backlog.publish(changes, snapshot);
-        // A subscription that is being shut down receives what waits and no resync: that might never end.
+        // A subscription that shuts down receives what waits and no resync: that might never end.
         if resync && self.drains == Drains::None {
             backlog.resync();
         }
@@ -190,7 +188,7 @@ impl<S> ListenerMachine<S> {
     /// Other actors have had a turn.
     pub fn handle_turn(&mut self) {
         debug_assert!(self.is_yielding, "a turn follows a yield");
-        // It may be the last one, which finds nothing more to deliver.
+        // It may be the last one, with nothing more to deliver.
         (self.is_yielding, self.is_shown) = (false, false);
     }
 
@@ -247,7 +245,7 @@ impl<S> ListenerMachine<S> {
             // A window without events may have been the last initial one.
             let is_mark = is_due_before || (window.is_empty() && is_due(backlog));
             if is_mark {
-                // The mark says that the subscription is synced, so that is shown first.
+                // The mark says that the subscription is synced: that is shown first.
                 if !std::mem::replace(&mut self.is_shown, true) {
                     return Some(ListenerEffect::Show(self.figures()));
                 }

@@ -1,10 +1,7 @@
-//! The events that wait under `Coalesce`, by key and by order of arrival; `coalesce.rs` merges those of one
-//! key. Invariants:
-//! 1. A key has one entry in the line or none. `places` has its number; the entry in front has the number
-//!    `first`.
-//! 2. An entry keeps the place of its first event. One whose events came to nothing is void, and has no
-//!    place.
-//! 3. At most `most_briefs` brief lives wait; beyond that the oldest are dropped.
+//! The events that wait under `Coalesce`, by key and arrival. Invariants:
+//! 1. A key has at most one entry in the line. `places` has its number; the entry in front has the number `first`.
+//! 2. An entry keeps the place of its first event. One whose events came to nothing is void, and has no place.
+//! 3. At most `most_briefs` brief lives wait; the oldest are dropped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -53,8 +50,8 @@ impl<S> Pending<S> {
         is_possible
     }
 
-    /// Puts back events that were ready, before all that waits, each in the place of its entry. Nothing waits
-    /// for their keys. `arrival` is that of the first, and counts up.
+    /// Puts events before all that waits, each in the place of its entry. Nothing waits for their keys. `arrival` is
+    /// that of the first, and counts up.
     pub(super) fn put_back(&mut self, ready: VecDeque<(u64, Duration, Change<S>)>, mut arrival: u64) {
         let waiting = self.line.len();
         for (place, since, change) in ready {
@@ -69,7 +66,6 @@ impl<S> Pending<S> {
         self.tidy();
     }
 
-    /// Keeps the last life of a key that a cursor has yet to pass.
     pub(super) fn keep_ahead(&mut self, key: &ObjectKey, brief: Brief<S>) {
         self.drop_brief(key);
         self.events += 2;
@@ -80,7 +76,7 @@ impl<S> Pending<S> {
         }
     }
 
-    /// Takes out the brief lives after one key, up to and with another.
+    /// `until` is included.
     pub(super) fn passed(&mut self, after: Option<&ObjectKey>, until: Option<&ObjectKey>) -> Vec<Brief<S>> {
         if self.ahead.is_empty() {
             return Vec::new();
@@ -99,7 +95,7 @@ impl<S> Pending<S> {
         briefs
     }
 
-    /// Returns how many events were dropped.
+    /// Returns the number of events.
     pub(super) fn drop_surplus(&mut self) -> u64 {
         let mut dropped = 0;
         while self.briefs.len() > self.most_briefs {
@@ -196,7 +192,7 @@ impl<S> Pending<S> {
         }
     }
 
-    /// Removes void entries: those in front, and all when there are too many.
+    /// Removes void entries: in front always, all when there are too many.
     fn tidy(&mut self) {
         while self.line.pop_front_if(|entry| entry.events.len() == 0).is_some() {
             self.first = self.first.wrapping_add(1);

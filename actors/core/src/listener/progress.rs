@@ -1,8 +1,8 @@
 //! The progress of a function that takes changes and outlives its Listeners.
 //!
-//! When a Listener dies, the next one delivers what leads from the settled state to the present one. That
-//! misses objects that were taken after the settled state and are gone since, so their last states are kept:
-//! at most one for each object that the function takes to be there. A change may be told twice.
+//! When a Listener dies, the next one delivers what leads from the settled state to the present one. That misses
+//! objects that were taken since and are gone, so their last states are kept: at most one for each object that the
+//! function takes to be there.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -1,6 +1,6 @@
-//! The events that wait, in the form that their policy needs. Under `Every` they wait in a line up to a bound of
-//! bytes: beyond it an event is refused, unless no other waits. The delivered state is kept only for a
-//! restatement: one map of objects, shared with the snapshots.
+//! The events that wait, in the form of their policy. Under `Every` a bound of bytes holds: beyond it an event is
+//! refused, unless no other waits. The delivered state is kept only for a restatement: one map of objects, shared
+//! with the snapshots.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::off_arbiter::Freeing;
 use crate::snapshot::{Frame, Snapshot};
 
 pub(super) enum Waiting<S> {
-    /// `Some` only while something waits, to keep idle subscriptions small.
+    /// `Some` only while something waits: idle subscriptions are small.
     Coalesced {
         pending: Option<Box<Pending<S>>>,
         most_briefs: usize,
@@ -65,7 +65,6 @@ impl<S> Waiting<S> {
         }
     }
 
-    /// Sets the delivered state, which only a restatement needs.
     pub(super) fn set_delivered(&mut self, delivered: &Snapshot<S>) {
         if let Self::Every(line) = self {
             line.set_delivered(delivered);
@@ -87,7 +86,7 @@ struct Waits {
 }
 
 impl Keys {
-    /// Makes a key wait; false if it does already.
+    /// False if the key waits already.
     pub(super) fn touch(&mut self, key: &ObjectKey, cause: Cause, arrival: u64, since: Duration) -> bool {
         if let Some(waits) = self.waiting.get_mut(key) {
             waits.cause = standing(waits.cause, cause);
@@ -132,7 +131,7 @@ pub(super) struct Line<S> {
     pub(super) bytes: usize,
     /// The state that was delivered, unless a cursor has begun.
     delivered: Frame<S>,
-    /// It was full, and the subscription ends for that reason.
+    /// It was full, so the subscription ends.
     pub(super) is_closed: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The name of an object within its kind, and the name of a cluster. The text of a key parses to the same
-//! key, unless namespace or name contain a `/` or are empty.
+//! The name of an object within its kind, and the name of a cluster. A key's text parses to the same key, unless
+//! namespace or name contain a `/` or are empty.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -164,7 +164,7 @@ impl fmt::Display for ObjectKey {
         let namespace = self.namespace();
         match self.cluster_name() {
             Some(cluster) => write!(f, "{cluster}|")?,
-            // Names of roles may contain a bar. A leading bar means that the key has no cluster.
+            // Names of roles may contain a bar. A leading bar: no cluster.
             None if self.name.contains('|') || namespace.is_some_and(|text| text.contains('|')) => {
                 f.write_str("|")?;
             }
@@ -280,7 +280,7 @@ impl fmt::Debug for ClusterName {
     }
 }
 
-// `Into<Arc<str>>` would refuse `&String`, and `AsRef<str>` would copy a text that is shared already.
+// `Into<Arc<str>>` would refuse `&String`, and `AsRef<str>` would copy a shared text.
 
 /// A namespace or a name for an [`ObjectKey`](super::ObjectKey): `&str`, `String`, `&String`, or a text that
 /// is shared already (`Arc<str>`, `&Arc<str>`) and is then not copied.

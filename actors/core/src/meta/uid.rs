@@ -1,5 +1,4 @@
-//! The identity of one life of an object. The text that comes out is the text that went in, byte for byte. A
-//! text has one form in memory.
+//! The identity of one life of an object. A text comes out as it went in, byte for byte, and has one form in memory.
 
 use std::fmt;
 use std::sync::Arc;

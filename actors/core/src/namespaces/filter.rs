@@ -1,9 +1,8 @@
-//! Which namespaces a cluster-wide source keeps: what its lists and watches let pass, and when it is listed again.
+//! Which namespaces a cluster-wide source keeps, and when it is listed again.
 //!
-//! 1. What a list keeps, the watches after it keep. So the objects of a kept namespace are complete.
-//! 2. More namespaces need a new list, one list at a time. Fewer need one only if the store has objects of the others.
-//! 3. A namespace counts as listed when a list that kept it is published, never before.
-//! 4. An object that does not pass moves the version: it becomes a bookmark. Bookmarks in a row become one.
+//! 1. What a list keeps, the watches after it keep, so the objects of a kept namespace are complete.
+//! 2. More namespaces need a new list, one at a time. Fewer need one only if the store has objects of the others.
+//! 3. An object that does not pass becomes a bookmark, which moves the version. Bookmarks in a row become one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -151,7 +150,6 @@ pub fn has_any<S>(snapshot: &Snapshot<S>, cluster: Option<&ClusterName>, namespa
     namespaces.iter().any(has_object) || snapshot.undecodable().any(|undecodable| is_of(&undecodable.key))
 }
 
-/// Whether a part says only how far the source has come.
 fn is_passing_mark<S>(part: &WatchPart<S>) -> bool {
     matches!(part, WatchPart::Bookmark { initial_events_end: false, .. })
 }

@@ -1,7 +1,7 @@
-//! What is known of the namespaces of one cluster-wide source: asked for, listed, and held by the store.
+//! What is known of the namespaces of a cluster-wide source.
 //!
 //! 1. A namespace counts as listed only when a list that kept it is published, and while it is asked for since.
-//! 2. What a list keeps counts as held from before its delivery on: whoever leaves the source must not take it away.
+//! 2. What a list keeps counts as held already before its delivery: who leaves the source must not take it away.
 
 use super::Names;
 

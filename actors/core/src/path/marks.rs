@@ -1,9 +1,8 @@
 //! Which changes leave marks, and which marks are kept.
 //!
-//! 1. Whether a change leaves marks depends on its version alone, or on its key if somebody asked for that:
-//!    so every place decides alike, without a word between them.
-//! 2. A place keeps the newest marks only; a path says that older ones are gone. An informer keeps those of its
-//!    newest changes, a controller its newest.
+//! 1. Whether a change leaves marks depends on its version alone, or on its key if somebody asked for that: so all
+//!    places decide alike.
+//! 2. A place keeps the newest marks only; a path says that older ones are gone.
 //! 3. Marks of one time stay in the order in which they were made.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -106,11 +105,10 @@ pub struct Marks {
     keys: BTreeSet<ObjectKey>,
     /// Keys of queues, by controller, that a change with marks has added.
     work: BTreeSet<(Arc<str>, ObjectKey)>,
-    /// The same, the oldest first: it is forgotten for a new one.
+    /// The same, oldest first: it is forgotten for a new one.
     work_order: VecDeque<(Arc<str>, ObjectKey)>,
 }
 
-/// What a controller has done.
 #[derive(Debug, Default)]
 struct Work {
     marks: VecDeque<(u64, Mark)>,

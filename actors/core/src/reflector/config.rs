@@ -1,5 +1,4 @@
-//! The numbers of a reflector that a user can set, with their defaults and reasons. Contract tests hold every
-//! default.
+//! The numbers of a reflector that a user can set. Contract tests hold every default.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +79,6 @@ impl ReflectorConfig {
         Self { resource: resource.into(), ..Self::default() }
     }
 
-    /// Raises every duration that is too short to its least.
     pub(super) fn raised(self) -> Self {
         Self {
             initial_events_deadline: self.initial_events_deadline.max(LEAST_DEADLINE),

@@ -1,5 +1,5 @@
-//! The effects of the machine: the requests to send, the streams to drop, the parts to deliver. The session
-//! carries them out in order; a `Deliver` is in the queue before anything after it is done.
+//! The effects of the machine: requests to send, streams to drop, parts to deliver. The session carries them out in
+//! order; a `Deliver` is in the queue before anything after it.
 
 use std::fmt;
 

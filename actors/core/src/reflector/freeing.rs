@@ -1,7 +1,5 @@
-//! The stages of a list, and how one that is not needed any more is freed.
-//!
-//! Every stage is in an `OffArbiter`: when a list fails, or the machine is dropped during a list, dropping it
-//! costs the same for any number of objects.
+//! The stages of a list, and how one that is not needed is freed: each is in an `OffArbiter`, so that its drop costs
+//! the same for any number of objects.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -13,7 +11,6 @@ use crate::delta::{Undecodable, WatchPart};
 use crate::meta::{Object, ObjectKey, ResourceVersion};
 use crate::off_arbiter::{Freeing, Release};
 
-/// The part of a net result that was not moved yet.
 pub(super) struct Rest<S> {
     pub(super) objects: btree_set::IntoIter<ByKey<S>>,
     pub(super) undecodable: btree_map::IntoValues<ObjectKey, Undecodable>,
@@ -28,7 +25,7 @@ pub(super) struct Content<S> {
 pub(super) struct ByKey<S>(pub(super) Object<S>);
 
 impl<S> Content<S> {
-    /// Applies one part; returns the version of an end bookmark.
+    /// Returns the version of an end bookmark.
     pub(super) fn absorb(&mut self, part: WatchPart<S>) -> Option<ResourceVersion> {
         match part {
             WatchPart::Applied(object) | WatchPart::Fetched(object) => {

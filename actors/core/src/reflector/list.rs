@@ -1,12 +1,11 @@
 //! Lists: which version and pages to request, and when a list is whole. Invariants:
-//! 1. A list requests `"0"` only while nothing was ever delivered; `""` only for a rewind, or right after a
-//!    list or watch-list was expired or too large, or as the first one that must come in pages; otherwise the newest version delivered, by this source or
-//!    by those from which it takes over.
-//! 2. Pages of two versions are never joined: after an expired token the list starts over, in one page, unless all must
-//!    come in pages.
+//! 1. A list requests `"0"` only while nothing was ever delivered; `""` for a rewind, right after a list or
+//!    watch-list that was expired or too large, or as the first one that must come in pages; otherwise the newest
+//!    version delivered, by this source or by those from which it takes over.
+//! 2. Pages of two versions are never joined: after an expired token the list starts over, in one page unless all
+//!    must come in pages.
 //!
-//! The machine alone holds the objects until the list is whole. Another thread frees a failed list
-//! (`freeing.rs`).
+//! Another thread frees a failed list (`freeing.rs`).
 use std::mem;
 use std::time::Duration;
 
@@ -178,9 +177,8 @@ impl<S> ListWatchMachine<S> {
         self.phase = Phase::Listing(listing);
     }
 
-    /// The server's watch cache answers a list at a live version, and a limit saves nothing there. So such a
-    /// list has a limit only if the user sets a page size, or if the server has no watch cache: then it pages
-    /// a list at "0".
+    /// The server's watch cache answers a list at a live version, where a limit saves nothing. Such a list has a
+    /// limit only if the user sets a page size, or if the server has no watch cache: then it pages a list at "0".
     fn page_limit(&mut self, asked: &AskedVersion) -> Option<u32> {
         if mem::take(&mut self.hints.without_limit) {
             return None;
@@ -203,7 +201,7 @@ impl<S> ListWatchMachine<S> {
         self.counters.expired += 1;
         let paging = listing.token.is_some();
         if paging && self.config.in_pages {
-            // A whole answer is not wanted; what the reader has had already shortens the next try.
+            // No whole answer is wanted; what the reader has had already shortens the next try.
             return self.fail(error, Next::Listing, at);
         }
         let can_ask_for_less =

@@ -1,10 +1,9 @@
-//! The log lines of a source: which events are logged, at which level, and in which words. Invariants:
-//! 1. A failure is a warning if none of its class (denied, unauthorized, gone, selector, all others) was
-//!    logged in the last [`LOG_EVERY`], or if its class is new in an outage that has lasted [`LASTING`].
-//!    Every other failure is a debug line. So one outage logs at most one warning per class in ten minutes,
-//!    and many short ones do not log one each.
-//! 2. An outage ends when the source is followed again. That is logged as information if the outage had a
-//!    warning, else as a debug line.
+//! The log lines of a source: which events, at which level, and in which words. Invariants:
+//! 1. A failure is a warning if none of its class (denied, unauthorized, gone, selector, all others) was logged in
+//!    the last [`LOG_EVERY`], or if its class is new in an outage that has lasted [`LASTING`]. Others are debug
+//!    lines.
+//! 2. An outage ends when the source is followed again. That is information if the outage had a warning, else a debug
+//!    line.
 //! 3. A line has at most [`LONGEST`] characters of an error, which may quote a server, and no line end.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -62,7 +61,6 @@ pub(super) struct SourceLog {
     waiting: VecDeque<LogLine>,
 }
 
-/// From the first failure until the source is followed again.
 #[derive(Debug)]
 struct Outage {
     since: Duration,
@@ -139,7 +137,7 @@ impl SourceLog {
     }
 
     pub(super) fn relists(&mut self, reason: RelistReason) {
-        // The line of the failure, whose rate is limited, already says that the source is listed again.
+        // The failure's line, whose rate is limited, already says this.
         let level = if self.outage.is_some() { LogLevel::Debug } else { LogLevel::Info };
         let (word, why) = reason.words();
         let text = format!("lists {} again: {why}", self.resource);

@@ -1,6 +1,5 @@
-//! The phases and flags of the reflector's machine; `list.rs`, `watch_list.rs`, `watch.rs` and `retry.rs`
-//! change them. `without_limit` is true only while `list_at_latest` is. `rewinding` and `after_rewind` may
-//! both be set: by a second rewind before the list after the first.
+//! The phases and flags of the reflector's machine. `without_limit` is true only while `list_at_latest` is.
+//! `rewinding` and `after_rewind` are both set by a second rewind before the list after the first.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -75,7 +74,6 @@ pub(super) struct InitialEvents<S> {
     pub(super) bytes: usize,
 }
 
-/// While the net result of a watch-list becomes a Replace.
 pub(super) struct Gathering<S> {
     pub(super) stream: Stream,
     pub(super) version: ResourceVersion,
@@ -162,21 +160,20 @@ pub(super) struct RetryHints {
     /// The server went back to this version: lists request `""` and decode every object. Set by a rewind;
     /// cleared by its Replace.
     pub(super) rewinding: Option<ResourceVersion>,
-    /// The last Replace was that of a rewind: the next list decodes every object too. Set and cleared by a
-    /// Replace.
+    /// The last Replace was that of a rewind: the next list decodes every object too. Set and cleared by a Replace.
     pub(super) after_rewind: bool,
     /// Lists instead of watch-lists. Set when a watch-list failed or a selector was rejected; cleared by a
     /// Replace.
     pub(super) skip_watch_list: bool,
-    /// The source does not know watch-lists. Cleared only if the next list is refused for its selector: that
-    /// may be why the watch-list was refused.
+    /// The source does not know watch-lists. Cleared only if the next list is refused for its selector, which may be
+    /// why the watch-list was refused.
     pub(super) watch_list_refused: bool,
-    /// The server pages lists at `"0"`: it has no watch cache and honours limits. Never cleared.
+    /// The server pages lists at `"0"`: it has no watch cache. Never cleared.
     pub(super) paged: bool,
     /// The server may be another one, or restored: the rewind question follows the next watch. Set by a
     /// failure or an early end; cleared by a Replace or the answer.
     pub(super) version_unproven: bool,
-    /// The reasons that led to a relist without a wait. Cleared by an object or bookmark.
+    /// The reasons of relists without a wait. Cleared by an object or bookmark.
     pub(super) relisted_for: BTreeSet<RelistReason>,
     pub(super) relist_reason: RelistReason,
 }

@@ -1,14 +1,10 @@
-//! Renewals: after a silence, a second watch at the last version replaces the first.
-//!
-//! A relay or load balancer may acknowledge bytes and forward none, so a silent connection may be dead.
-//! Invariants:
-//! 1. The first stream stays open until the head of the second arrives. No version is lost in between: a
-//!    frame of the first stream cancels the renewal.
-//! 2. The silence before a renewal doubles with each renewal, up to `renew_at_most`. An object or bookmark
-//!    resets it.
-//! 3. A renewal that fails is a failure. It closes the first stream only if the version is expired, the watch
-//!    is denied (403) or the kind is missing. A 401 does not: the credentials may be renewed in time. The
-//!    rewind question follows the head of the next renewal.
+//! Renewals: after a silence, a second watch at the last version replaces the first. A relay or load balancer may
+//! acknowledge bytes and forward none, so a silent connection may be dead. Invariants:
+//! 1. The first stream stays open until the head of the second arrives. No version is lost: a frame of the first
+//!    cancels the renewal.
+//! 2. The silence before a renewal doubles with each one, up to `renew_at_most`. An object or bookmark resets it.
+//! 3. A renewal that fails is a failure. It closes the first stream only if the version is expired, the watch is
+//!    denied (403) or the kind is missing; not for a 401: the credentials may be renewed in time.
 
 use std::mem;
 

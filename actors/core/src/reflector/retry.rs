@@ -1,24 +1,17 @@
-//! Failures: how long the source waits after each, and what it requests next.
+//! Failures: how long the source waits after each, and what it requests next. Invariants:
+//! 1. One failure is one wait: a backoff step, the wait that the server named (never less, at most 1 s more), or 30
+//!    to 60 s for a rejected selector, which a person has to change.
+//! 2. Expired versions, unreadable or stale frames and rewinds lead to a relist without a wait. A second relist for
+//!    one reason, with no frame of a watch in between, is a failure.
+//! 3. A relist without a wait begins at least `reconnect_interval` after the last one. Rewinds are exempt, because
+//!    the connects before them are spaced. So is a list answered with "expired", once (`list.rs`).
 //!
-//! The files of the phases decide what is a failure. Invariants:
-//! 1. One failure is one wait: a backoff step, the wait that the server named (never less, at most 1 s more),
-//!    or 30 to 60 s for a rejected selector, which a person has to change.
-//! 2. Expired versions, unreadable frames, stale frames and rewinds lead to a relist without a wait. A second
-//!    relist for the same reason, with no frame of a watch in between, is a failure.
-//! 3. A relist without a wait begins no sooner than `reconnect_interval` after the last one began. Rewinds
-//!    are exempt, because the connects before them are spaced. So is a list answered with "expired", once
-//!    (`list.rs`).
+//! Early retries are for failures that often end within seconds: 404 (no CRD yet), 401 (a token is renewed) and 403
+//! (no role binding yet, or a new API server, which forbids everything until it knows its roles).
 //!
-//! Early retries are for failures that often end within seconds: 404 (an operator is often installed before
-//! its CRD), 401 (a renewed token may arrive soon) and 403 (`kubectl apply -f folder/` often creates a
-//! Deployment before its role binding, and an API server that has just started forbids everything until it
-//! knows its roles).
-//!
-//! 4. Each of these classes has an episode, which begins with its first failure. For `early_for`, waits are
-//!    those of `early_backoff`; then each wait is from `refused_wait` to twice that. An early wait is never
-//!    longer than a late one could be.
-//! 5. An episode ends only with a watch that was open for a while or ended without a failure. So a source
-//!    that lists and is then refused at once, repeatedly, is retried early for `early_for` only.
+//! 4. Each of these classes has an episode, which its first failure begins. For `early_for`, waits are those of
+//!    `early_backoff`; then each is from `refused_wait` to twice that.
+//! 5. An episode ends only with a watch that was open for a while or ended without a failure, not with a list.
 
 use std::time::Duration;
 
@@ -39,7 +32,7 @@ impl<S> ListWatchMachine<S> {
         self.phase = Phase::Waiting { until, next };
     }
 
-    /// Counts and reports a failure, and draws its wait. Returns when the wait ends.
+    /// Returns when its wait ends.
     pub(super) fn count_failure(&mut self, error: ListWatchError, at: Moment) -> Duration {
         self.counters.failures += 1;
         self.failed_in_a_row = self.failed_in_a_row.saturating_add(1);
@@ -60,7 +53,7 @@ impl<S> ListWatchMachine<S> {
             }
             ErrorClass::SelectorRejected => {
                 self.counters.rejected_selectors += 1;
-                // The selector may be why the watch-list was refused: a later relist tries one again.
+                // The selector may be why the watch-list was refused: a later relist tries again.
                 (self.hints.watch_list_refused, self.hints.skip_watch_list) = (false, true);
                 SourceState::SelectorRejected { attempts, error, until }
             }
@@ -121,7 +114,7 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// A stream ended without a failure: the next failure counts as the first.
+    /// The next failure counts as the first.
     pub(super) fn forget_failures(&mut self) {
         self.backoff.reset();
         self.early.end_episodes();
@@ -186,7 +179,6 @@ impl Episode {
     }
 }
 
-/// The wait where no change is expected soon.
 fn late_wait(config: &ReflectorConfig, at: Moment) -> Duration {
     spread(config.refused_wait, config.refused_wait, at.chance)
 }

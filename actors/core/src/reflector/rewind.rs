@@ -1,16 +1,12 @@
-//! Rewinds: how the machine detects a server that was restored from a backup.
+//! Rewinds: how the machine detects a server that was restored from a backup. Such a server answers a watch from a
+//! future version with 200 and stays silent for ever. So after a reconnect the machine asks the rewind question: a
+//! cheap list of a name that does not exist, version unset. Invariants:
+//! 1. The question follows the head of a watch if, since the last list or answer, anything failed or a stream ended
+//!    sooner than requested. Frames wait for the answer. If the question fails, the watch has failed.
+//! 2. An answer below the newest version delivered is a rewind. So is a list older than what was delivered, by this
+//!    source or by one from which it takes over, which may never notice the rewind. The list is dropped.
 //!
-//! A restored server answers a watch from a future version with 200 and then stays silent for ever. So after
-//! a reconnect the machine asks the rewind question: a cheap list of a name that does not exist, version
-//! unset. Invariants:
-//! 1. The question follows the head of a watch if, since the last list or answer, anything failed or a stream
-//!    ended sooner than requested. Frames are held until the answer. If the question fails, the watch has
-//!    failed.
-//! 2. An answer below the newest version delivered is a rewind. So is a list older than what was delivered,
-//!    by this source or by one from which it takes over: that one may never notice the rewind. The list is
-//!    dropped.
-//!
-//! Not detected: a server that has already passed our version again when it is asked.
+//! Not detected: a server that has already passed our version again when asked.
 
 use std::mem;
 
@@ -61,7 +57,7 @@ impl<S> ListWatchMachine<S> {
         self.fail(error, next, at);
     }
 
-    /// Whether the server has issued a newer version, to this source or to one from which it takes over.
+    /// Whether the server has issued a newer one, also to a source from which this one takes over.
     pub(super) fn is_below(&self, version: &ResourceVersion) -> bool {
         [&self.newest, &self.floor].into_iter().flatten().any(|known| version < known)
     }
@@ -78,8 +74,8 @@ impl<S> ListWatchMachine<S> {
         self.hints.rewinding.as_ref()
     }
 
-    /// Whether objects already published must be decoded again. That ends with the second list after a
-    /// rewind: until the first is published, an equal version may name an object of the old history.
+    /// Whether published objects must be decoded again: until the second list after a rewind. Until the first is
+    /// published, an equal version may name an object of the old history.
     pub(super) fn decodes_everything(&self) -> bool {
         self.hints.rewinding.is_some() || self.hints.after_rewind
     }

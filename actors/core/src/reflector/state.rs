@@ -1,6 +1,6 @@
-//! The state and the counters of a source, for status, metrics and tests. Invariants:
-//! 1. `Backoff`, `Denied`, `Gone` and `SelectorRejected` last until the source delivers something again, also
-//!    while it is being asked.
+//! The state and the counters of a source. Invariants:
+//! 1. `Backoff`, `Denied`, `Gone` and `SelectorRejected` last until the source delivers again, also while it is being
+//!    asked.
 //! 2. Counters only grow, within the life of one machine.
 
 use std::fmt;

@@ -1,11 +1,11 @@
 //! Watches: how the machine opens one, follows it, and continues after its end. Invariants:
 //! 1. A watch requests everything after the newest version delivered, so a cut stream loses and repeats
 //!    nothing.
-//! 2. Versions only grow on a live stream. A frame below the version reached is not delivered: it is counted,
-//!    the stream is dropped and the source is listed again.
-//! 3. A stream that ended without an ERROR is not a failure if it brought a frame, or was open for longer
-//!    than the short-watch bound and the last wait. Its end resets the backoff. The watch is opened again
-//!    without a wait, but not within `reconnect_interval` of the last connect.
+//! 2. Versions only grow on a live stream. A frame below the version reached is counted, not delivered: the stream is
+//!    dropped and the source is listed again.
+//! 3. A stream that ended without an ERROR is not a failure if it brought a frame, or was open for longer than the
+//!    short-watch bound and the last wait. Its end resets the backoff. The next watch needs no wait, but does not
+//!    begin within `reconnect_interval` of the last connect.
 
 use std::mem;
 use std::time::Duration;
@@ -21,7 +21,6 @@ use crate::words::{Brief, QUOTED, one_line};
 /// An end this close to the requested timeout counts as that timeout: the server's clock differs a little.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(250);
 
-/// What a watch waits for, besides frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WatchTimer {
     Head,
@@ -80,7 +79,6 @@ impl<S> ListWatchMachine<S> {
         if self.hints.version_unproven { self.ask_version(at) } else { self.confirm_stream(at) }
     }
 
-    /// The live stream continues what was delivered.
     pub(super) fn confirm_stream(&mut self, at: Moment) {
         let Phase::Watching(watching) = &mut self.phase else { return };
         watching.renew_at = at.now.saturating_add(self.renew_interval);
@@ -146,8 +144,8 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// Decides whether to list or to watch next, and whether a wait comes before. An expired version (410) is listed anew
-    /// without a wait; the same reason again, before the watch has brought anything, is a failure.
+    /// Decides whether to list or to watch next, and whether after a wait. An expired version (410) is listed anew
+    /// without a wait; the same reason again, before the watch brings anything, is a failure.
     pub(super) fn watch_failed(&mut self, accepted: bool, error: ListWatchError, at: Moment) {
         let asks_again = match &error {
             ListWatchError::Expired(_) | ListWatchError::TooLargeVersion(_) => {

@@ -1,9 +1,9 @@
 //! Watch-lists: the initial events of a stream, until the bookmark that ends them. Invariants:
 //! 1. Nothing is delivered before the end bookmark. Then the net result, without deleted objects, is one
 //!    Replace.
-//! 2. A source that does not know watch-lists gets no more requests for one. After other failures one list is
-//!    made instead, except after an overload, a refusal, a missing kind or an expired version. The next
-//!    relist is a watch-list again.
+//! 2. A source that does not know watch-lists gets no more requests for one. After other failures one list is made
+//!    instead, except after an overload, a refusal, a missing kind or an expired version. The next relist is a
+//!    watch-list again.
 //! 3. Only new objects extend `initial_events_deadline`: live changes could keep a stream open for ever whose
 //!    initial events never end.
 //! 4. The net result is moved [`SLICE`] objects at a time, with `Effect::Yield` in between.
@@ -75,8 +75,7 @@ impl<S> ListWatchMachine<S> {
         if let Some(version) = end {
             self.initial_events_ended(version, parts.collect(), at);
         } else if late {
-            // The session does not look at the timer while the stream is ready, so the deadline is checked
-            // here too.
+            // The session does not look at the timer while the stream is ready.
             self.initial_events_timed_out(at);
         }
     }
@@ -145,7 +144,7 @@ impl<S> ListWatchMachine<S> {
         self.gather(SLICE);
     }
 
-    /// Moves at most `slice` objects; delivers the net result when all are moved.
+    /// Delivers the net result when all objects are moved.
     fn gather(&mut self, slice: usize) {
         let Phase::Gathering(gathering) = &mut self.phase else { return };
         let rest = &mut *gathering.rest;
@@ -169,13 +168,12 @@ impl<S> ListWatchMachine<S> {
         self.gather(SLICE);
     }
 
-    /// Moves the rest at once, because the stream has already brought something else.
+    /// Moves the rest at once: the stream has already brought something else.
     pub(super) fn gather_rest(&mut self) {
         self.gather(usize::MAX);
     }
 }
 
-/// Whether the answer says that the server does not know watch-lists, and not that this one failed.
 fn is_refusal_of_watch_lists(error: &ListWatchError) -> bool {
     error.class() == ErrorClass::Unsupported
         || matches!(error, ListWatchError::Status { code: 400 | 422, .. })

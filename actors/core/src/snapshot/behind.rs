@@ -1,15 +1,13 @@
 //! What a source has yet to bring, because others have told it before (`indexer/hand_over.rs`). Invariants:
-//! 1. `told` has each key with the version at which another source told it last. When it is full, `beyond` is
-//!    the newest version that it lacks, and each key counts as told then: a source that stands still costs no
-//!    more memory, and what it brings waits a little longer.
+//! 1. `told` has the version at which another source told each key last. When it is full, `beyond` is the newest
+//!    version that it lacks, and each key counts as told then: what the source brings waits a little longer.
 //! 2. `until` is the newest of these versions.
-//! 3. `brought` has objects of told keys, older than what was told, which were not in the store.
+//! 3. `brought` has objects of told keys, older than told, which were not in the store.
 
 use crate::meta::{Object, ObjectKey, ResourceVersion};
 use crate::tree::SortedMap;
 
-/// The most keys that are kept for one source: some megabytes. What is lent to it, and what it brings, is
-/// kept besides.
+/// The most keys that are kept for one source: some megabytes, besides what is lent and brought.
 pub(crate) const MOST_TOLD: usize = 10_000;
 
 #[derive(Clone)]
@@ -61,7 +59,6 @@ impl<S> Behind<S> {
         }
     }
 
-    /// The source holds what it has brought itself.
     pub(crate) fn own(&mut self, key: &ObjectKey) {
         self.brought.remove(key);
         if let Some(told) = self.told.get_mut(key) {

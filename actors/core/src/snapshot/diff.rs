@@ -1,6 +1,5 @@
-//! The differences between two snapshots, all in one call or a chunk at a time. Applying `diff(older, newer)`
-//! to `older` results in `newer`. A part of the map that both share, from 32 objects to many namespaces, is
-//! one visit.
+//! The differences between two snapshots, at once or a chunk at a time. `diff(older, newer)` applied to `older` gives
+//! `newer`.
 
 use std::iter::from_fn;
 
@@ -102,7 +101,6 @@ pub(super) fn for_each<S>(older: &Snapshot<S>, newer: &Snapshot<S>, mut give: im
 pub struct DiffCursor<S> {
     older: Snapshot<S>,
     newer: Snapshot<S>,
-    /// Every key up to this one is passed.
     place: Option<ObjectKey>,
     until: Option<ObjectKey>,
     is_finished: bool,

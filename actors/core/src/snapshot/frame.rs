@@ -1,6 +1,5 @@
-//! The content of a snapshot: objects, versions of the sources, indices and undecodable objects. Cloning a
-//! frame is O(indices). Each undecodable entry has at least one source, and is under each of them in
-//! `undecodable_by_source`.
+//! The content of a snapshot. A clone is O(indices). Each undecodable entry has at least one source, and is under
+//! each in `undecodable_by_source`.
 
 use super::behind::Behind;
 use super::objects::{Objects, Put};
@@ -12,14 +11,14 @@ use crate::tree::{Key, SortedMap, SortedSet};
 pub(crate) struct Frame<S> {
     objects: Objects<S>,
     versions: SourceVersions,
-    /// The newest version of which any part is applied, where it is above that in `versions`.
+    /// The newest version of any applied part, where it is above that in `versions`.
     ahead: SourceVersions,
     indices: Vec<NamedTable>,
     undecodable: SortedMap<ObjectKey, UndecodableEntry>,
     undecodable_by_source: SortedSet<(SourceId, ObjectKey)>,
     replaces: u64,
     behind: SortedMap<SourceId, Behind<S>>,
-    /// Sources that have yet to notice a rewind that another one has noticed.
+    /// Sources that have not noticed a rewind that another one has noticed.
     outdated: SortedSet<SourceId>,
 }
 
@@ -27,9 +26,9 @@ pub(crate) struct Frame<S> {
 pub(crate) struct UndecodableEntry {
     sources: Vec<SourceId>,
     by: SourceId,
-    /// How many Replaces the frame had when the key became undecodable.
+    /// The frame's count of Replaces when the key became undecodable.
     pub(crate) round: u64,
-    /// It is about the body that is stored.
+    /// It is about the stored body.
     pub(crate) is_late: bool,
     pub(crate) object: Undecodable,
 }
@@ -47,7 +46,7 @@ impl UndecodableEntry {
         self.sources.contains(source)
     }
 
-    /// Whether a deletion by this source is not older than a state that the source itself brought.
+    /// Whether a deletion by this source is not older than a state that it brought itself.
     pub(crate) fn ends_with(&self, source: &SourceId, version: &ResourceVersion) -> bool {
         self.object.version <= *version || self.by != *source
     }
@@ -90,7 +89,7 @@ impl<S> Frame<S> {
         Some(self.objects.held(key)?.object())
     }
 
-    /// Without versions, indices and undecodable entries. O(1).
+    /// O(1).
     pub(crate) fn objects_only(&self) -> Self {
         Self { objects: self.objects.clone(), ..Self::default() }
     }
@@ -124,7 +123,6 @@ impl<S> Frame<S> {
         &self.versions
     }
 
-    /// A version below the one reached changes nothing.
     pub(crate) fn reach(&mut self, source: &SourceId, version: &ResourceVersion) {
         if self.versions.get(source).is_none_or(|reached| reached < version) {
             self.versions.set(source, version);
@@ -146,7 +144,6 @@ impl<S> Frame<S> {
         self.ahead.get(source).or_else(|| self.version(source))
     }
 
-    /// Forward or back.
     pub(crate) fn set_version(&mut self, source: &SourceId, version: &ResourceVersion) {
         self.ahead.remove(source);
         self.versions.set(source, version);
@@ -207,7 +204,7 @@ impl<S> Frame<S> {
         self.hold_undecodable(&key, source);
     }
 
-    /// It is about the object that is stored, which this source has brought.
+    /// It is about the stored object, which `by` has brought.
     pub(crate) fn insert_late(&mut self, by: &SourceId, holders: &[SourceId], object: Undecodable) {
         let (key, round) = (object.key.clone(), self.replaces);
         self.remove_undecodable(&key);
@@ -224,7 +221,6 @@ impl<S> Frame<S> {
         self.undecodable.insert(key.clone(), entry);
     }
 
-    /// The entry goes with its last source.
     pub(crate) fn release_undecodable(&mut self, key: &ObjectKey, source: &SourceId) {
         let Some(mut entry) = self.undecodable.get(key).cloned() else { return };
         self.undecodable_by_source.remove(&(source.clone(), key.clone()));
@@ -264,8 +260,8 @@ impl<S> Frame<S> {
         self.behind.get(source)?.version(key)
     }
 
-    /// Keeps for this source what another one told, and drops what was kept in an earlier round. A hand-over
-    /// that begins later counts its rounds from zero, and drops nothing.
+    /// Keeps what another source told to this one; drops what an earlier round kept. A later hand-over counts its
+    /// rounds from zero, and drops nothing.
     pub(crate) fn tell(&mut self, source: &SourceId, round: u64, key: &ObjectKey, version: &ResourceVersion) {
         if self.behind.get(source).is_none_or(|behind| behind.round < round) {
             self.behind.insert(source.clone(), Behind::new(round, version.clone()));
@@ -295,7 +291,7 @@ impl<S> Frame<S> {
         }
     }
 
-    /// Whether what this source has brought is of a former history of its server.
+    /// Whether what it has brought is of a former history of its server.
     pub(crate) fn is_outdated(&self, source: &SourceId) -> bool {
         self.has_outdated() && self.outdated.get(source).is_some()
     }

@@ -1,5 +1,5 @@
-//! Which sources hold an object, and how often it was rewound. Two objects of a key are equal if life,
-//! version and count of rewinds are equal, whatever their addresses.
+//! Which sources hold an object, and how often it was rewound. Two objects of a key are equal if life, version and
+//! count of rewinds are, whatever their addresses.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl<S> Held<S> {
         Self::with(object, rewinds, holders, recent)
     }
 
-    /// Another state of it; the holders stay.
+    /// The holders stay.
     pub(super) fn followed_by(
         &self,
         object: Object<S>,
@@ -49,7 +49,6 @@ impl<S> Held<S> {
         Self::with(object, rewinds, holders, recent)
     }
 
-    /// `None` if there is no other holder.
     pub(super) fn without(&self, source: &SourceId, recent: &mut Recent) -> Option<Self> {
         let others = self.holders().iter().filter(|holder| *holder != source);
         let others: Vec<SourceId> = others.cloned().collect();
@@ -99,7 +98,7 @@ impl<S> Held<S> {
     }
 }
 
-/// Eight bytes at a time. Names with the same one cost a comparison more.
+/// Eight bytes at a time. A collision costs one comparison.
 fn fingerprint_of(name: &str) -> u32 {
     const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
     let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(ODD);

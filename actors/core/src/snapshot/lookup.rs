@@ -1,5 +1,5 @@
-//! Look-ups in indices of a snapshot, one or several at once. In an intersection the smallest set is walked,
-//! and each of its keys is searched in the others: the cost is its size times O(log n).
+//! Look-ups in indices of a snapshot, one or several at once. An intersection walks the smallest set and searches its
+//! keys in the others: its size times O(log n).
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;

@@ -112,8 +112,7 @@ impl<S> Objects<S> {
         &self.scopes
     }
 
-    /// Stores the object if `wins` returns true for the stored one. In both cases the source becomes a
-    /// holder.
+    /// Stores the object if `wins` returns true for the stored one. The source becomes a holder in both cases.
     pub(crate) fn put(
         &mut self,
         source: &SourceId,
@@ -127,7 +126,7 @@ impl<S> Objects<S> {
         })
     }
 
-    /// As [`Self::put`], in a rewind: the object counts as another state in any case.
+    /// As [`Self::put`]; the object counts as another state in any case.
     pub(crate) fn put_rewound(&mut self, source: &SourceId, object: &Object<S>) -> Put<S> {
         let rewinds = self.rewinds;
         self.put_counted(source, object, |_| Some(rewinds))
@@ -214,7 +213,6 @@ impl<S> Objects<S> {
     }
 }
 
-/// Creates the scope if there is none.
 fn names_mut<'a, S>(
     scopes: &'a mut Tree<ScopeTree<S>>,
     key: &ObjectKey,
@@ -268,7 +266,6 @@ mod whole {
     use crate::tree::Sources;
 
     impl<S> Objects<S> {
-        /// Whether no scope is empty, the sums are right, and no walk for a holder would miss an object.
         pub(crate) fn is_consistent(&self) -> bool {
             let all = || self.after(None, Sources::ALL);
             let is_found = |held: &Held<S>| {

@@ -1,5 +1,5 @@
-//! The version that each source has reached. It is cloned with every publish, which copies a pointer. One
-//! source needs no map, because most informers have one.
+//! The version that each source has reached. A clone copies a pointer. One source needs no map: most informers have
+//! one.
 
 use std::fmt;
 
@@ -60,7 +60,6 @@ impl SourceVersions {
         self.iter().next().map(|(_, version)| version)
     }
 
-    /// Forward or back.
     pub(super) fn set(&mut self, source: &SourceId, version: &ResourceVersion) {
         match &mut self.0 {
             Kept::None => self.0 = Kept::One(source.clone(), version.clone()),

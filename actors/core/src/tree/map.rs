@@ -1,5 +1,4 @@
-//! Persistent sorted maps and sets, as a [`Tree`] of keys and values. Each key has one value; a clone copies
-//! one pointer.
+//! Persistent sorted maps and sets: a [`Tree`] of keys and values. A clone copies one pointer.
 
 use std::cmp::Ordering;
 
@@ -59,7 +58,7 @@ impl<K: Key, V: Clone> SortedMap<K, V> {
         Some(self.entry(key)?.1)
     }
 
-    /// The value of the key for which `order` returns `Equal`. It must order keys as the map does.
+    /// `order` returns `Equal` for the key, and must order keys as the map does.
     pub(crate) fn get_by(&self, order: impl Fn(&K) -> Ordering) -> Option<&V> {
         let path = self.0.find_by(order);
         self.0.item(&path).map(|entry| &entry.value)
@@ -73,7 +72,6 @@ impl<K: Key, V: Clone> SortedMap<K, V> {
         self.0.get(key).map(|entry| (&entry.key, &entry.value))
     }
 
-    /// Copies first what other maps share on the way to the value.
     pub(crate) fn get_mut(&mut self, key: &K::Query) -> Option<&mut V> {
         let path = self.0.find(key);
         self.0.item_mut(&path, Sources::ALL).map(|entry| &mut entry.value)
@@ -96,7 +94,7 @@ impl<K: Key, V: Clone> SortedMap<K, V> {
         self.0.iter().map(|entry| &entry.key)
     }
 
-    /// The entries after this key (`None`: all), in order.
+    /// `None`: all.
     pub(crate) fn entries_after<'a>(
         &'a self,
         key: Option<&K::Query>,

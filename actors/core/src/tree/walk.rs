@@ -2,8 +2,8 @@
 //!
 //! A walk allocates nothing. Its start costs O(log n), each further item O(1) on average. Invariants:
 //! 1. A walk for some sources skips every node without them.
-//! 2. Two walks in the same node are at the same item, because both have passed the same names. So the rest
-//!    of the node is skipped in one step, as one [`Pair::Shared`].
+//! 2. Two walks in one node are at the same item: both have passed the same names. So the rest of the node is one
+//!    [`Pair::Shared`].
 
 use std::cmp::Ordering;
 
@@ -121,7 +121,7 @@ impl<'a, T: Item> Walk<'a, T> {
         (0..self.path.len.min(other.path.len)).rev().find(is_one)
     }
 
-    /// Skips the rest of the node at this height; returns its last item.
+    /// Returns its last item.
     fn leave(&mut self, height: usize) -> Option<&'a T> {
         let level = self.path.len.checked_sub(height + 1)?;
         let node = self.path.node(level)?;
@@ -165,7 +165,6 @@ impl<T: Item> Tree<T> {
         Iter { walk: Walk::new(self, None, Sources::ALL), left: Some(self.len()) }
     }
 
-    /// Skips nodes that have none of these sources.
     pub(crate) fn after(&self, name: Option<T::Query<'_>>, of: Sources) -> Iter<'_, T> {
         Iter { walk: Walk::new(self, name, of), left: None }
     }
@@ -176,9 +175,9 @@ impl<T: Item> Tree<T> {
 }
 
 pub(crate) enum Pair<'a, T> {
-    /// Both trees share all items up to this one, included.
+    /// Both trees share all items up to and with this one.
     Shared(&'a T),
-    /// The items under the next name, of the old and the new tree: at least one.
+    /// The items under the next name of the old and the new tree: at least one.
     Items(Option<&'a T>, Option<&'a T>),
 }
 

@@ -1,5 +1,4 @@
-//! A controller without the type of its objects, so that controllers of many kinds fit into one list. The
-//! last handle dropped stops it.
+//! A controller without the type of its objects, for lists of many kinds. The last handle dropped stops it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +16,6 @@ use informer_actors::informer::{AnyInformer, Body};
 #[must_use = "a controller stops when its last handle is dropped, and `let _ = ..` drops it at once: keep it, as in `let controller = ..`"]
 pub struct AnyController(Arc<dyn Erased>);
 
-/// A controller of any type.
 pub(super) trait Erased: Send + Sync {
     fn name(&self) -> &str;
     fn status(&self) -> ControllerStatus;
@@ -117,7 +115,6 @@ impl AnyController {
         self.0.stop_grace()
     }
 
-    /// Ready when a Listener to one of its informers was given up.
     pub(crate) async fn lost(&self) {
         self.0.lost().cancelled().await;
     }

@@ -1,10 +1,11 @@
-//! Turns changes of objects into keys that wait. Listeners call the functions here on the informer's arbiter,
-//! so no object waits.
+//! Turns changes of objects into keys that wait. Listeners call this on the informer's arbiter, so no object
+//! waits.
 //!
 //! 1. A mapping function is called with the states before and after: a key that loses an object is
 //!    reconciled, too.
-//! 2. A panic of a mapping function is counted and logged: that state leads to no key, the other one does.
-//! 3. Keys of first lists and resyncs have low priority. Only live events are debounced.
+//! 2. A panic of a mapping function is counted and logged: only that state leads to no key.
+//! 3. Keys of first lists and resyncs have low priority. Only live events are debounced: a list reports each
+//!    object once.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,7 +40,7 @@ pub(super) fn primary<S: Body>(
             Change::Added { object, cause } | Change::Updated { object, cause, .. } => {
                 Arrival::Present { meta: object.cached_meta(), is_rewound: *cause == Cause::Rewind }
             }
-            // The object still exists, in a state that the filter drops.
+            // The object still exists.
             Change::Deleted { cause: Cause::LeftFilter, .. } => Arrival::Input,
             // A server reports an object that leaves a selector as deleted.
             Change::Deleted { last, .. } if to.primary.would_hold(last.key()) => Arrival::Gone(last),
@@ -51,7 +52,6 @@ pub(super) fn primary<S: Body>(
     follow(shared, &shared.primary, options, feed)
 }
 
-/// An owned object does not end the rest of its owner.
 pub(super) fn mapped<S: Body, T: Body>(
     shared: &Arc<Shared<S>>,
     informer: &Informer<T>,
@@ -113,7 +113,6 @@ fn mapped_keys<S: Body, T: Body>(shared: &Shared<S>, map: &MapFn<T>, object: &Ob
 }
 
 impl<S: Body> Shared<S> {
-    /// Marks on the path of the object that this key is added because of it.
     fn mark_added<T>(&self, key: &ObjectKey, informer: &Arc<str>, change: &Change<T>) {
         let paths = self.runtime.paths();
         if !paths.is_on() {
@@ -131,7 +130,6 @@ impl<S: Body> Shared<S> {
     }
 }
 
-/// A list is not debounced: it reports each object once.
 fn why<T>(informer: &Arc<str>, change: &Change<T>, quiet: Duration) -> (Reason, Priority, Duration) {
     let (kind, cause) = match change {
         Change::Added { cause, .. } => (EventKind::Added, *cause),

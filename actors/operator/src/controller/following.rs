@@ -1,9 +1,8 @@
 //! The subscription of a controller to one informer, made again when its Listener has failed.
 //!
-//! 1. The function stays and knows what it has taken. The next Listener delivers all changes from there,
-//!    deletions too.
-//! 2. Waits grow. After five failures within ten minutes the informer is not followed any more: the status
-//!    shows why, and [`Shared::lost`] is cancelled.
+//! 1. The next Listener delivers all changes after those that were taken, deletions too.
+//! 2. Waits grow. After five failures within ten minutes no new Listener is made: the status shows why, and
+//!    [`Shared::lost`] is cancelled.
 //! 3. The drop unsubscribes at once.
 
 use std::sync::Arc;

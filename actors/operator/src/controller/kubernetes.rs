@@ -1,8 +1,8 @@
 //! Owners and own writes for controllers of Kubernetes objects.
 //!
 //! 1. An owner is found by group, kind, name and uid.
-//! 2. An owner that the cache does not have is not reconciled for its child, but later for its own event.
-//! 3. Key, uid and version of an own write are those of the answer; without a name or a version nothing is
+//! 2. An owner that the cache does not have is reconciled later, for its own event.
+//! 3. Key, uid and version of an own write are those of the answer. Without a name or a version nothing is
 //!    awaited.
 
 use crate::controller::{ControllerBuilder, Outcome, ReadyController, ReconcileError, Request};

@@ -1,6 +1,5 @@
-//! The decisions of a controller about each key. It runs no user code and reads no clock. `book.rs` is the
-//! queue, `kept.rs` what its slots carry, `causes.rs` why a key is reconciled, `writes.rs` what the caches
-//! have to show first. Here: what follows from each result, and which failures are warnings.
+//! The decisions of a controller about each key, without user code or a clock. Here: what follows from each
+//! result, and which failures are warnings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -113,9 +112,9 @@ pub struct Failure {
     pub why: Arc<str>,
 }
 
-// The first failure of a key is a warning, and each with another cause than the last. Of at most
-// [`MOST_FAILING`] keys the cause is remembered; failures of further keys are one warning in [`WARN_EVERY`],
-// with their number.
+// The first failure of a key is a warning, and each with another cause than the last. The causes of at most
+// [`MOST_FAILING`] keys are remembered; failures of further keys are one warning in [`WARN_EVERY`], with
+// their number.
 
 /// How many failing keys are remembered with their last reason.
 pub const MOST_FAILING: usize = 4_096;

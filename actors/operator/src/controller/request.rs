@@ -1,5 +1,5 @@
-//! One reconcile, as its function sees it. It shows what the cache had when the key was handed out. The key
-//! is not handed out again before the caches show the writes that were reported here.
+//! One reconcile, as its function sees it: what the cache had when the key was handed out. The key is not
+//! handed out again before the caches show the writes that were reported here.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -114,13 +114,12 @@ pub struct Request<S: Body> {
     pub(super) writes: Arc<Guarded<Writes>>,
     pub(super) watched: Arc<[Box<dyn Watched>]>,
     pub(super) paths: Paths,
-    /// The span of the change that has led to it.
     pub(super) change: Option<Arc<tracing::Span>>,
     pub(super) task: Task,
 }
 
 impl<S: Body> Request<S> {
-    /// The same request with other bodies; without last states that have none.
+    /// Drops a last state without such a body.
     #[cfg(feature = "kubernetes")]
     pub(super) fn with_bodies<T: Body, E>(
         self,
@@ -336,7 +335,7 @@ impl<S: Body> Message for Reconcile<S> {
 }
 
 // An actor's work on a request ends with its answer. If this wait is dropped, the runtime awaits the answer,
-// and until then the controller has not ended. A stopped actor or a panicked handler is a failure.
+// and until then the controller has not ended.
 
 type Waiting<S> = Pin<Box<RecipientRequest<Reconcile<S>>>>;
 

@@ -2,12 +2,12 @@
 //!
 //! 1. What is known of keys is in the queue, behind its short lock: several arbiters change it, and in a
 //!    mailbox a panic could lose it. Each arrival, begin and end is one call: one cause leads to one
-//!    reconcile. Last states are freed without the lock; a panic of their drop is caught.
-//! 2. No worker takes a key before every informer is synced. While this program is not the leader, a worker
-//!    puts its key back, and waits.
+//!    reconcile. Last states are freed without the lock.
+//! 2. No worker takes a key before every informer is synced. If this program does not lead, a worker puts its
+//!    key back, and waits.
 //! 3. After the shutdown nothing is added and no reconcile begins.
-//! 4. A standby forgets keys of objects that are gone, so the objects bound what waits. Keys of objects that
-//!    have left what is followed wait with their last state: only the next leader can act on it.
+//! 4. A standby forgets keys of objects that are gone, so the objects bound what waits. A key whose object
+//!    has left what is followed waits with its last state: only the next leader can act on it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -55,16 +55,13 @@ pub(super) struct Shared<S: Body> {
     pub(super) primary: Informer<S>,
     /// The primary one is the first.
     pub(super) watched: Arc<[Box<dyn Watched>]>,
-    /// The numbers of informers whose objects are owned.
     pub(super) owned: Vec<usize>,
     pub(super) queue: WorkQueue<ObjectKey, Kept<S>>,
     pub(super) freeing: Freeing<Object<S>>,
     pub(super) counters: Counters,
     pub(super) fence: Option<Fence>,
     pub(super) limits: Limits,
-    /// A Listener was given up.
     pub(super) lost: CancellationToken,
-    /// Nothing new is taken.
     pub(super) no_intake: CancellationToken,
     /// Reconciles are told to end.
     pub(super) stop: CancellationToken,
@@ -72,7 +69,6 @@ pub(super) struct Shared<S: Body> {
     pub(super) has_begun: AtomicBool,
 }
 
-/// A panic counts as none.
 fn leads(fence: &Fence) -> Option<u64> {
     catch_unwind(AssertUnwindSafe(fence)).unwrap_or_else(|panic| {
         drop_payload(panic);
@@ -89,12 +85,11 @@ impl<S: Body> Shared<S> {
     ) -> Added {
         let is_unled = self.is_unled(key, &arrival);
         let Arrived { added, released, .. } = self.queue.with(|book, limiter, moment| {
-            // The next leader may have work for an object that has left.
             let is_over = is_unled && (matches!(arrival, Arrival::Gone(_)) || !book.keeps_left(key));
             let forgotten = is_over.then(|| book.handle_forgotten(key, limiter)).flatten();
             forgotten.unwrap_or_else(|| book.handle_arrival(key, arrival, why, moment.now))
         });
-        // Most of what a reconcile makes leads to nothing: wake nobody.
+        // Most of what a reconcile makes adds no key: wake nobody.
         if added.is_some() {
             self.queue.tell();
         }
@@ -119,20 +114,18 @@ impl<S: Body> Shared<S> {
         }
     }
 
-    /// False if the controller is stopped before.
+    /// False if stopped before.
     pub(super) async fn synced(&self) -> bool {
         let all = join_all(self.watched.iter().map(|watched| watched.synced()));
         self.stop.run_until_cancelled(all).await.is_some()
     }
 
-    /// Fails if no request may begin now.
     pub(super) fn number(&self) -> Result<Option<u64>, NotLeading> {
         let Some(fence) = &self.fence else { return Ok(None) };
         leads(fence).map(Some).ok_or(NotLeading)
     }
 
-    /// Waits until this program leads, or takes nothing new. Another one reconciles now: forget which
-    /// failures were logged.
+    /// Forgets which failures were logged: another program reconciles now.
     pub(super) async fn leading(&self) {
         drop(self.queue.with(|book, _, _| std::mem::take(&mut book.tally.failing)));
         while self.number().is_err() && !self.is_draining() {
@@ -143,8 +136,8 @@ impl<S: Body> Shared<S> {
         }
     }
 
-    /// Whether a standby may forget the key of an object that is gone, or of what belonged to it. The leader
-    /// reconciles it; a new leader knows as much as a program that starts.
+    /// Whether a standby may forget the key. The leader reconciles it; a new leader knows as much as a
+    /// program that starts.
     fn is_unled(&self, key: &ObjectKey, arrival: &Arrival<'_, S>) -> bool {
         let concerns_what_is_gone = match arrival {
             Arrival::Gone(_) => true,
@@ -172,7 +165,6 @@ impl<S: Body> Shared<S> {
         self.queue.drain(limit).await
     }
 
-    /// Discards what waits, and tells what runs to end.
     pub(super) fn shut_down(&self, feeds: &Feeds) {
         self.refuse(feeds);
         self.stop.cancel();
@@ -235,7 +227,6 @@ impl<S: Body> Shared<S> {
 }
 
 impl<S: Body> Shared<S> {
-    /// Marks on the path of this key what becomes of it.
     pub(super) fn mark_work(&self, hop: Hop, key: &ObjectKey, how: Option<&'static str>) {
         let paths = self.runtime.paths();
         if paths.is_on() && paths.chooses_work(&self.name, key) {
@@ -254,9 +245,8 @@ impl<S: Body> Drop for Shared<S> {
     }
 }
 
-// Waits for own writes. After its reconcile a key is held back, as if processed, until the caches show them.
-// At the limit a missing write is counted and logged, as a warning at most once in ten minutes for each
-// informer. A stop ends the wait.
+// After its reconcile a key is held back, as if processed, until the caches show its writes. At the limit a
+// missing write is counted and logged, as a warning at most once in ten minutes for each informer.
 
 pub(super) fn unseen<S: Body>(shared: &Shared<S>, mut writes: Writes) -> Writes {
     let left_out = writes.left_out();
@@ -294,7 +284,7 @@ pub(super) async fn settle<S: Body>(shared: &Arc<Shared<S>>, key: &ObjectKey, mu
     }
 }
 
-/// The newest first: when it is seen, mostly all are.
+/// When the newest is seen, mostly all are.
 async fn seen<S: Body>(shared: &Shared<S>, writes: &Writes) {
     for (informer, object, awaited) in writes.newest_first() {
         let watched = &shared.watched[informer];

@@ -1,5 +1,5 @@
 //! Starts a controller: first all subscriptions, then the workers. `Send` futures run on the tokio runtime in
-//! which `start` was called; without one, and in simulation, on the arbiter for callbacks, as others do.
+//! which `start` was called; without one, and in simulation, on the arbiter for callbacks.
 
 use std::sync::{Arc, Weak};
 
@@ -55,7 +55,6 @@ where
     })
 }
 
-/// On the arbiter for callbacks.
 fn with_us<S: Body>(shared: &Shared<S>, make: impl FnOnce() -> LocalBoxFuture<'static, ()> + Send + 'static) {
     let label = Arc::new(Label::new(Arc::clone(&shared.name), "reconcile".into()));
     let arbiter = shared.runtime.callback_arbiter();
@@ -70,7 +69,6 @@ fn with_us<S: Body>(shared: &Shared<S>, make: impl FnOnce() -> LocalBoxFuture<'s
 pub(crate) struct RegisteredController(Weak<dyn Erased>);
 
 impl RegisteredController {
-    /// `None` when its last handle was dropped.
     pub(crate) fn status(&self) -> Option<ControllerStatus> {
         self.0.upgrade().map(|controller| controller.status())
     }
@@ -93,8 +91,8 @@ impl Registrant for RegisteredController {
     fn abandon(&self) {}
 
     fn over(&self) -> CancellationToken {
-        // The runtime waits for its own threads, but not for the program's tokio runtime, which may need this
-        // thread; `Controller::ended` does.
+        // The runtime cannot wait for the program's tokio runtime, which may need this thread;
+        // `Controller::ended` does.
         let over = CancellationToken::new();
         over.cancel();
         over

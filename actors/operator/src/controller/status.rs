@@ -109,7 +109,7 @@ pub struct Counts {
     pub listeners_restarted: u64,
 }
 
-/// Time for the caches to show the writes.
+/// For the caches to show the writes.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// A reconcile that has run for longer than this hangs, unless its controller has a longer time limit.
@@ -168,7 +168,7 @@ impl fmt::Display for ControllerStatus {
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) reconciles: Counter,
-    /// Without those that are to be run again after a time: apart, so that a read never finds one of both.
+    /// Without `requeued`: an end adds to one counter only.
     pub(super) in_order: Counter,
     pub(super) requeued: Counter,
     pub(super) failed: Counter,
@@ -193,7 +193,6 @@ pub(super) struct Counters {
 pub(super) struct Counter(AtomicU64);
 
 impl Counter {
-    /// Returns the former count.
     pub(super) fn add(&self, more: u64) -> u64 {
         self.0.fetch_add(more, Ordering::Relaxed)
     }

@@ -1,5 +1,5 @@
 //! Keys from triggers, streams and the period of the controller. Nothing waits for room: a key that waits
-//! already takes none. A stream that panics or ends is counted; the controller goes on.
+//! takes no more. A stream that panics or ends is counted; the controller goes on.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use informer_actors::informer::Body;
 use informer_actors::inner::{drop_payload, sleep};
 use informer_core::words::panic_text;
 
-/// How many keys are added before the thread runs others.
+/// Then the thread runs others.
 const KEYS_A_TURN: usize = 250;
 
 /// Requests reconciles, from any thread. Cloning copies a pointer. It keeps neither the controller nor its

@@ -1,4 +1,4 @@
-//! The informers that a controller watches, without their body types, and its subscriptions to them.
+//! The informers that a controller watches, without their body types, and its subscriptions.
 
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
@@ -20,10 +20,10 @@ pub(super) trait Watched: Any + Send + Sync {
     fn synced(&self) -> BoxFuture<'static, ()>;
     /// Whether a source may bring the object.
     fn follows(&self, key: &ObjectKey) -> bool;
-    /// Whether its selectors leave out these labels, and its cache has no such object.
+    /// Its selectors leave out these labels, and its cache has no such object.
     fn leaves_out(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool;
     fn selected(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Selected;
-    /// Whether a source that may bring the object is not followed at present.
+    /// Whether a source that may bring the object is not followed now.
     fn may_be_behind(&self, key: &ObjectKey) -> bool;
     fn is_seen(&self, key: &ObjectKey, awaited: &Awaited) -> bool;
     /// Ready when it is seen, or cannot come any more.

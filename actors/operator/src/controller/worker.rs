@@ -1,8 +1,8 @@
-//! A worker: takes one key after the other and runs the reconcile function on it.
+//! Takes one key after the other and runs the reconcile function on it.
 //!
 //! 1. A taken key always comes back: with its result or, if the worker's future is dropped, as a failure.
-//! 2. A panic of the function, of its future or of that future's drop is a failure of this key alone. So is a
-//!    panic of the worker, which goes on.
+//! 2. A panic of the function, of its future or of that future's drop is a failure of this key alone. After
+//!    any other panic the worker goes on, too.
 //! 3. At the time limit, and after the grace of a stop, the future is dropped. An actor cannot be dropped:
 //!    its answer is awaited, and the key stays with it.
 //! 4. A key whose writes are not seen yet comes back later; the worker goes on.
@@ -41,7 +41,6 @@ static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1);
 
 pub(super) struct Call<C> {
     pub(super) function: C,
-    /// Whether dropping its future ends it.
     pub(super) is_cancelled_by_drop: bool,
 }
 
@@ -97,7 +96,7 @@ where
     let shared = &present.shared;
     let Ok(fence) = shared.number() else {
         if shared.is_draining() {
-            // Not the leader, and draining: nobody reconciles this key here.
+            // Nobody reconciles this key here.
             item.done();
         } else {
             item.unused();
@@ -106,7 +105,6 @@ where
         return;
     };
     if shared.stop.is_cancelled() {
-        // The controller was shut down after the key was taken.
         item.done();
         return;
     }
@@ -116,7 +114,7 @@ where
     }
 }
 
-/// A drop before the result counts as a cancelled reconcile, and gives the key back.
+/// Its drop counts as a cancelled reconcile.
 struct Run<S: Body> {
     shared: Arc<Shared<S>>,
     /// `None` when it is back.
@@ -143,7 +141,7 @@ impl<S: Body> Run<S> {
         fence: Option<u64>,
     ) -> Option<(Self, Request<S>)> {
         let key = item.key().clone();
-        // This comes before the cache is read, which then shows what came until now.
+        // Before the cache is read, which then shows what came until now.
         let mut begun = item.begin(|book, key, noted| book.handle_begin(key, noted));
         let object = shared.primary.cached(&key);
         begun.look(object.as_ref().map(Object::cached_meta));
@@ -237,7 +235,7 @@ impl<S: Body> Run<S> {
         if !is_in_order {
             self.count_end(ended);
         }
-        // The drop of a future is user code, too: only after it has the reconcile ended in order.
+        // The drop of a future is user code: only after it has the reconcile ended in order.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| running.set(None))) {
             return self.panicked(panic);
         }
@@ -247,7 +245,6 @@ impl<S: Body> Run<S> {
         ended
     }
 
-    /// Ready at the time limit, or after the grace of a stop.
     async fn overdue(&self) -> Ended {
         let limits = &self.shared.limits;
         let stopped = async {
@@ -288,7 +285,6 @@ impl<S: Body> Run<S> {
         let _ = self.why.set(why);
     }
 
-    /// Counts what is not counted elsewhere.
     fn count_end(&self, ended: Ended) {
         let counters = &self.shared.counters;
         match ended {
@@ -308,7 +304,6 @@ impl<S: Body> Run<S> {
         }
     }
 
-    /// Gives the key back when its writes are seen.
     fn finish(self, ended: Ended) {
         let took = self.shared.runtime.now().saturating_sub(self.began);
         let _ = self.took.set(took);
@@ -358,7 +353,8 @@ impl<S: Body> Run<S> {
 }
 
 impl<S: Body> Run<S> {
-    /// A retry belongs to the same change. What was written is in the caches, and comes to the controllers now.
+    /// A retry belongs to the same change. What was written is in the caches, and comes to the controllers
+    /// now.
     fn end_change(&mut self, is_retried: bool) {
         let Some(change) = self.change.take() else { return };
         let paths = self.shared.runtime.paths().clone();

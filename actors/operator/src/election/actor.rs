@@ -1,9 +1,8 @@
 //! The actor of an election: it sends the requests of the machine, and writes the results into the cell.
 //!
-//! At most one request is under way, for at most half the renew deadline. Its time is read before it is sent:
-//! the term counts from there. A death ends the term; the next actor begins without one, with a new lock, and
-//! during a shutdown gives back what its predecessor may have left. When it is given up, the election is
-//! over.
+//! At most one request is under way, for at most half the renew deadline. Its time is read before it is sent.
+//! A death ends the term; the next actor begins without one, with a new lock, and during a shutdown gives
+//! back what its predecessor may have left.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -20,10 +19,9 @@ use super::cell::{Cell, News};
 use super::term::{LeaseAnswer, LeaseLock, LockError, MakeLock};
 use informer_actors::inner::{Alarm, Child, Faults, Site, sleep, within};
 
-/// The log reports each cause of failures at most this often.
 const TELL_EACH: Duration = Duration::from_secs(600);
 
-/// By cause of failure.
+/// Causes of failure.
 const READ: usize = 0;
 const WRITE: usize = 1;
 const REGISTRATION: usize = 2;
@@ -40,11 +38,11 @@ pub(super) struct ElectionActor {
     machine: ElectionMachine,
     lock: Option<Box<dyn LeaseLock>>,
     alarm: Alarm,
-    /// Logged once between two terms: former work keeps it from leading.
+    /// Former work keeps it from leading: logged once between two terms.
     is_kept: bool,
-    /// By cause. A read that succeeds does not clear a failed write.
+    /// By cause: a read that succeeds does not clear a failed write.
     errors: [Option<Arc<str>>; 3],
-    /// By cause: when it was logged last, and whether its end was.
+    /// When it was logged last, and whether its end was.
     told: [Option<(Duration, bool)>; 3],
     failing_since: Option<Duration>,
 }
@@ -121,7 +119,7 @@ impl ElectionActor {
 
     fn drive(&mut self, ctx: &mut Context<Self>) {
         let moment = self.moment();
-        // First of all an ended term is shown: after that none of its work can begin.
+        // First an ended term is shown: after that none of its work can begin.
         self.machine.handle_time(moment.now);
         self.publish(moment.now);
         self.machine.handle_work(self.spec.cell.has_work());
@@ -190,7 +188,7 @@ impl ElectionActor {
         }
     }
 
-    /// Logs each cause once in ten minutes, and its end.
+    /// Logs each cause once in [`TELL_EACH`], and its end.
     fn note(&mut self, of: usize, error: Option<Arc<str>>) {
         let (lease, now) = (&self.spec.cell.lease, self.spec.cell.now());
         let is_told = self.told[of].is_some_and(|(at, _)| now < at.saturating_add(TELL_EACH));
@@ -242,7 +240,7 @@ impl ElectionActor {
 
     fn set_alarm(&mut self, ctx: &mut Context<Self>) {
         let (due, now) = (self.machine.poll_timeout(), self.spec.cell.now());
-        // After a suspension the timer is late. Nothing begins during that, because each begin reads the
+        // After a suspension the timer is late. Until then nothing begins, because each begin reads the
         // clock.
         let wait = |due: Duration| sleep(due.saturating_sub(now));
         self.alarm.set(due, wait, ctx, |actor, ctx| {

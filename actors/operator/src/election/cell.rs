@@ -1,10 +1,10 @@
 //! What every thread reads of an election without a message.
 //!
-//! 1. A term is shown only before its end by a clock that counts suspensions, read at each call.
+//! 1. A term is shown only before its end, by a clock that counts suspensions.
 //! 2. After a shutdown begins, and after the actor has ended or was told to, no term is shown, whatever the
-//!    actor writes, also if its thread is blocked.
-//! 3. Tokens are cancelled and waiters woken without the lock. If a panic under the lock leaves the state
-//!    half changed, no term is shown.
+//!    actor writes.
+//! 3. Tokens are cancelled and waiters woken without the lock. After a panic that leaves the state half
+//!    changed, no term is shown.
 //! 4. [`Term::begin_work`] is refused after the end: who sees a term end sees all its work.
 
 use std::sync::Arc;
@@ -55,7 +55,6 @@ pub(super) struct Cell {
     pub(super) lease: Arc<str>,
     pub(super) settings: Settings,
     pub(super) changes: Signal,
-    /// From here on nothing leads, whether the actor has noticed or not.
     pub(super) stop: CancellationToken,
     state: Locked<State>,
 }
@@ -83,7 +82,7 @@ struct State {
     news: News,
     term: Option<Ongoing>,
     terms: u64,
-    /// Ongoing work begun in any term.
+    /// Begun in any term.
     works: usize,
     built: u64,
     /// It takes part, or will when the actor notices.
@@ -162,7 +161,6 @@ impl Cell {
         term.filter(|_| !self.stop.is_cancelled())
     }
 
-    /// False if the term with this number has ended.
     pub(super) fn begin_work(&self, number: u64) -> bool {
         self.with(|state, now| {
             let lasts = state.leading(now).is_some() && !self.stop.is_cancelled();
@@ -180,7 +178,7 @@ impl Cell {
         self.with(|state, _| state.works > 0)
     }
 
-    /// False if it did already.
+    /// False if it had begun.
     pub(super) fn set_begun(&self) -> bool {
         self.with(|state, _| {
             if state.news.why_not == WhyNot::NotBegun {
@@ -194,7 +192,6 @@ impl Cell {
         self.with(|state, _| state.begun)
     }
 
-    /// Until the actor publishes a new term, nothing leads.
     fn end_term(&self, change: impl FnOnce(&mut State)) {
         let ended = self.with(|state, _| {
             change(state);
@@ -286,7 +283,7 @@ impl Cell {
         self.stop.is_cancelled() || self.with(|state, _| state.over)
     }
 
-    /// Looks after each change. `None` if the election is over before a look has an outcome.
+    /// `None` if the election is over before a look has an outcome.
     pub(super) async fn until<T>(&self, mut look: impl FnMut() -> Option<T>) -> Option<T> {
         loop {
             let seen = self.changes.count();
@@ -334,7 +331,7 @@ impl Cell {
             let (leading, news) = (state.leading(now).filter(|_| !self.stop.is_cancelled()), &state.news);
             let why_not = match &news.why_not {
                 _ if over => WhyNot::ShutDown,
-                // The term has ended, and the actor has not noticed yet.
+                // The actor has not noticed the end yet.
                 _ if news.leading.is_some() => WhyNot::NotRenewed(self.settings.renew_deadline),
                 why => why.clone(),
             };

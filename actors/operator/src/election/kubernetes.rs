@@ -1,17 +1,16 @@
-//! Leader election by a Lease: of several replicas of an operator, one works.
+//! Leader election by a Lease.
 //!
-//! 1. A lease of another candidate is judged by when it was seen to change here, never by the times in it.
+//! 1. A lease of another candidate is judged by when it was seen to change here, never by its times.
 //! 2. A client made by [`LeaderElection::guard`] begins no request after the end of the term in which its
 //!    caller began it, also if the process was stopped or the machine suspended before its first byte. The
-//!    clock counts suspensions on Linux, Android and Apple's systems; elsewhere it may stand still in a
-//!    suspension.
+//!    clock counts suspensions on Linux, Android and Apple's systems; elsewhere it may not.
 //! 3. Labels and fields of the Lease that are not the election's stay.
 //! 4. The election's requests have their own connections and do not wait for the client's limits. Over
 //!    `Client::from_kube` they share its connections and layers: give the election a separate client there.
 //!
-//! Another process may lead between two terms of one process. Work must not go on from the first into the
-//! second: it would write old decisions. An [`Operator`](crate::lifecycle::Operator) prevents that. Without
-//! one, use [`Term::begin_work`] or a client of the term, [`ForTerm::for_term`].
+//! Another process may lead between two terms of one process: work that goes on into the second would write
+//! old decisions. An [`Operator`](crate::lifecycle::Operator) prevents that; without one,
+//! [`Term::begin_work`] or a client of the term, [`ForTerm::for_term`], does.
 //!
 //! ```
 //! use std::time::Duration;

@@ -1,14 +1,13 @@
-//! One candidate of a leader election: which request is next, and whether this process may work as the
-//! leader.
+//! One candidate of a leader election: which request is next, and whether this process may lead.
 //!
 //! 1. A term lasts from a successful write until `renew_deadline` after that write was *sent*. Others wait
 //!    for the longer `lease_duration` from when they have *seen* it. So no two lead, as long as nobody else
 //!    deletes or changes the lease, and their clocks count suspensions and differ in speed by less than the
 //!    two durations do.
-//! 2. Each term has a greater fencing number than those before, unless somebody deletes the lease. After a
-//!    deletion a candidate goes on from the greatest number that it has seen.
+//! 2. Each term has a greater fencing number than those before, unless somebody deletes the lease: then a
+//!    candidate goes on from the greatest number that it has seen.
 //! 3. A lease deleted while another one held it is created again only when that one must have ended its work.
-//! 4. No term begins while work of a former term of this candidate goes on: others may have led between them.
+//! 4. No term begins while work of a former term of this candidate goes on: others may have led in between.
 //!
 //! ```text
 //!  poll_effect ──▶ [ReadCandidate ──▶ Create/RenewCandidate] ──▶ Read ──▶ Create / Update ──▶ term until …
@@ -57,14 +56,14 @@ pub struct ElectionMachine {
     why_not: WhyNot,
     step: Step,
     waits: bool,
-    /// Work of this term or of a former one goes on.
+    /// Work of any term goes on.
     has_work: bool,
     /// Since when only former work keeps it from leading.
     kept_since: Option<Duration>,
     next: Duration,
     /// A write without a known answer may have taken the lease.
     may_hold: bool,
-    /// Until when the lease of this candidate keeps others away.
+    /// Until when its lease keeps others away.
     kept_until: Duration,
     registered: Option<Duration>,
     may_be_registered: bool,
@@ -144,7 +143,6 @@ impl ElectionMachine {
     pub fn poll_effect(&mut self, moment: Moment) -> Option<Effect> {
         self.handle_time(moment.now);
         match self.step {
-            // The next request of the attempt is not needed any more.
             Step::AskCandidate(_) | Step::AskRead | Step::AskWrite(_) if self.stopping && !self.releasing => {
                 self.begin_release(moment)
             }
@@ -229,7 +227,6 @@ impl ElectionMachine {
         self.why_not = why;
     }
 
-    /// A record that has not changed is as old as before.
     fn observe(&mut self, record: LeaseRecord, now: Duration) {
         self.transitions = self.transitions.max(Some(record.transitions));
         if self.observed.as_ref().is_none_or(|observed| observed.record != record) {
@@ -263,12 +260,12 @@ pub fn is_healthy(settings: &Settings, shown: Option<Leading>, tolerance: Durati
 }
 
 // The end of a candidate. Only a lease that this candidate holds, by the last answer or read, is written, and
-// only after the term has ended. A release that fails is tried again until the lease has run out. A lease
-// that had run out before the end is not given back, since most others do not wait for it.
+// only after the term. A release that fails is tried again until the lease has run out. A lease that had run
+// out before is not given back, since most others do not wait for it.
 //
 // A registration is deleted first, so that nobody chooses this candidate again. If that fails, the lease goes
-// first and the deletion is tried again, for at most a lease's duration. The server deletes a registration
-// that nobody renews.
+// first, and the deletion is tried again for at most a lease's duration: the server deletes what nobody
+// renews.
 
 impl ElectionMachine {
     fn begin_release(&mut self, moment: Moment) -> Option<Effect> {

@@ -1,5 +1,4 @@
-//! How an election starts, and what follows when its actor fails. Its thread ends when nothing of the actor
-//! exists any more.
+//! How an election starts. Its thread ends when nothing of the actor exists any more.
 
 use std::sync::Arc;
 
@@ -18,7 +17,6 @@ use informer_actors::runtime::Runtime;
 
 struct ElectionOwner(Arc<Cell>);
 
-/// An election in the report of its runtime, and its stop when the runtime ends first.
 pub(crate) struct RegisteredElection {
     cell: Arc<Cell>,
     over: CancellationToken,
@@ -60,7 +58,7 @@ pub(super) fn declare(
     Ok(Election { cell, address, _stop: stop })
 }
 
-/// None after the shutdown of the runtime: the election stops.
+/// None after the shutdown of the runtime.
 fn registered(runtime: &Runtime, cell: &Arc<Cell>) -> Option<Arc<RegisteredElection>> {
     let Some(registration) = runtime.register(Named::Election, &cell.lease) else {
         cell.stop.cancel();

@@ -1,5 +1,4 @@
-//! What a term hands out. A term that has ended stays ended, also if this process leads again. While a
-//! [`TermWork`] exists, no other term of its election begins.
+//! What a term hands out. A term that has ended stays ended, also if this process leads again.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -120,8 +119,7 @@ informer_core::debug_as!(
     may_begin = self.may_begin()
 );
 
-// A lock's update succeeds only if nobody has written since it last read or wrote. Fields of others in the
-// lease stay.
+// A lock's update succeeds only if nobody has written since it last read or wrote.
 
 /// Sends the requests of an election, one at a time. Made and used on the election's thread.
 pub trait LeaseLock: 'static {

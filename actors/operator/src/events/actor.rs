@@ -1,8 +1,7 @@
 //! The actor of a recorder: it sends requests, and wakes when one is due.
 //!
-//! Requests under way when the actor dies are sent again after its restart. A panic of the sink counts as the
-//! answer to that request. Callers of a dead actor get `Closed` and repeat their requests. When it is given
-//! up or its arbiter ends, the recorder is over.
+//! Requests under way when the actor dies are sent again. A panic of the sink counts as the answer to that
+//! request. Callers of a dead actor get `Closed` and repeat their requests.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -36,7 +35,7 @@ impl Handler<Flushed> for Runner<Inside> {
 
 impl Run for Inside {
     type Machine = RecorderMachine;
-    /// Callers that wait for a flush.
+    /// For a flush.
     type Waiting = Vec<OneshotSender<()>>;
 
     const SITES: [Site; 2] = [Site::RecorderStarted, Site::RecorderLook];
@@ -49,7 +48,6 @@ impl Run for Inside {
         self.with(|recorder, at| recorder.reclaim(at));
     }
 
-    /// The machine bounds how many are under way.
     fn look(runner: &mut Runner<Self>, ctx: &mut Context<Runner<Self>>) -> Option<Duration> {
         let inside = Arc::clone(&runner.run);
         while let Some(request) = inside.with(|recorder, at| recorder.next_request(at)) {
@@ -58,7 +56,6 @@ impl Run for Inside {
         inside.warn();
         if inside.with(|recorder, _| recorder.unsent()) == 0 {
             for caller in runner.waiting.drain(..) {
-                // It is no failure if the caller has gone.
                 let _ = caller.send(());
             }
         }

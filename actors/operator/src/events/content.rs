@@ -1,6 +1,5 @@
-//! What a recorder holds, outside of its actor, so that it outlives a panic of the actor. The machine calls
-//! no foreign code. A recorder that is not sound after a panic starts empty, and what waited is counted as
-//! forgotten. It is registered from its start until nothing of its actor exists any more.
+//! What a recorder holds, outside of its actor, so that it outlives its panic. The machine calls no foreign
+//! code. A recorder that is not sound after a panic starts empty, and what waited is counted as forgotten.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};

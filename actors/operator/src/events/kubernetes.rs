@@ -1,10 +1,10 @@
 //! Events about objects: what `kubectl describe` shows below an object.
 //!
-//! An actor sends them: events never delay a reconcile, and never fail it. [`Recorder::event`] waits for
-//! nothing; what cannot be taken is dropped and counted ([`figures`](events::EventRecorder::figures)).
-//! Repeats are counted in one event of the server. From the tenth on, events of an object that differ only in
-//! their notes share one. An object has 25 requests at once, and one more each five minutes. What the server
-//! refuses is logged once in ten minutes, and counted by its reason.
+//! An event never delays or fails a reconcile: [`Recorder::event`] waits for nothing; what cannot be taken is
+//! dropped and counted ([`figures`](events::EventRecorder::figures)). Repeats are counted in one event of the
+//! server. From the tenth on, events of an object that differ only in their notes share one. An object has 25
+//! requests at once, and one more each five minutes. What the server refuses is logged once in ten minutes,
+//! and counted by its reason.
 //!
 //! The program needs the verbs `create` and `patch` of `events` in the group `events.k8s.io` (with
 //! [`RecorderBuilder::core_v1`]: in the core group).

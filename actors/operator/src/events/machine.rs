@@ -4,8 +4,8 @@
 //! 1. An accepted event is sent, dropped with a counted reason, or still waits. The number that waits is
 //!    bounded.
 //! 2. An event has one request at a time; the next one contains all repeats since then.
-//! 3. A request is retried a bounded number of times. While the server fails for a namespace, only that
-//!    namespace waits.
+//! 3. A request is retried a bounded number of times. If the server fails for a namespace, only that one
+//!    waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -123,7 +123,7 @@ pub struct RecorderMachine {
     objects: Lru<String, Bucket>,
     lines: NamespaceLines,
     in_flight: BTreeSet<u64>,
-    /// When each known series is handled next.
+    /// When each known series is handled.
     timers: BTreeSet<(Duration, u64)>,
     figures: RecorderFigures,
     warning: sending::Warnings,
@@ -223,7 +223,7 @@ impl RecorderMachine {
         let Some(record) = self.records.get_mut(&id) else { return };
         record.count = record.count.saturating_add(1);
         (record.last, record.seen) = (record.last.max(at.wall), at.moment.now);
-        // The note of an event on the server can be changed only with its count.
+        // A note on the server can be changed only with its count.
         if self.config.repeats == Repeats::Count || record.told.is_none() {
             cut(note, MOST_NOTE).clone_into(&mut record.note);
         }
@@ -261,7 +261,7 @@ impl RecorderMachine {
         id
     }
 
-    /// Unique in this recorder. The random part separates recorders that emit at the same time.
+    /// The random part separates recorders that emit at the same time.
     fn name(&mut self, object: &str, at: At) -> String {
         let nanos = u64::try_from(at.wall.as_nanos()).unwrap_or(u64::MAX / 2);
         let drawn = nanos.saturating_add((at.moment.chance.clamp(0.0, 1.0) * 1_000_000.0) as u64);

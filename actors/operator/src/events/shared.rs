@@ -1,6 +1,5 @@
-//! What the handles of a recorder share, how it starts, and what follows when its actor fails. The drop of
-//! the last handle closes the recorder. When nothing of the actor exists any more, events are refused and
-//! every wait ends.
+//! What the handles of a recorder share, and how it starts. When nothing of the actor exists any more, events
+//! are refused and every wait ends.
 
 use std::sync::Arc;
 
@@ -57,8 +56,7 @@ pub(super) fn start(
     let inside = Arc::new(Inside { name, content, sink, over: CancellationToken::new() });
     let spec = (Arc::clone(&inside), parent.faults.clone());
     let Mailbox(address, inbox) = Mailbox::<Runner<Inside>>::new();
-    // In simulation the arbiter goes on after the end of its runtime, which drops this task and so ends the
-    // actor.
+    // In simulation the arbiter outlives its runtime, which drops this task and so ends the actor.
     let (with_runtime, over) = (stop.clone().drop_guard(), inside.over.clone());
     runtime.spawn_local(move || async move {
         over.cancelled().await;

@@ -1,6 +1,6 @@
-//! The actor of an operator: it starts and stops parts, and wakes when one is due. What is known of the parts
-//! is outside of it, so they run on while it is restarted. After each turn nothing is left to be done. It
-//! ends when everything has stopped; if it is given up, or its arbiter ends, every part is dropped.
+//! The actor of an operator: it starts and stops parts, and wakes when one is due. Parts run on while it is
+//! restarted. It ends when everything has stopped; if it is given up, or its arbiter ends, every part is
+//! dropped.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! The settings of an operator, and its start. The operator owns one child, its actor; when that is gone for
-//! good, every part is dropped.
+//! The settings of an operator, and its start. The operator owns one child, its actor.
 
 use std::fmt;
 use std::sync::Arc;

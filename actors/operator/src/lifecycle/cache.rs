@@ -1,5 +1,5 @@
-//! An informer as a part of an operator: ready when it is synced, ended by a shutdown. A source that was
-//! given up is a failure of the part; the next start of the part revives it.
+//! An informer as a part of an operator: ready when it is synced, ended by a shutdown. A given-up source is a
+//! failure of the part, whose next start revives it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,7 +71,7 @@ async fn run(informer: AnyInformer, context: PartContext) -> Result<(), PartErro
         limit = context.stopping() => shutdown(&informer, limit).await,
         failed = informer.failure() => match failed {
             Some(why) => Err(format!("a part of it is not restarted any more: {why}").into()),
-            // It has stopped: this returns the reason.
+            // It has stopped: this returns why.
             None => informer.wait_until(|_| false).await.map(drop).map_err(PartError::from),
         }
     }

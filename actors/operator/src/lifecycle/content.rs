@@ -1,9 +1,8 @@
-//! What an operator knows of its parts. It is outside of the actor and outlives its panic; parts report from
-//! any thread.
+//! What an operator knows of its parts, outside of the actor, so that it outlives its panic. Parts report
+//! from any thread.
 //!
-//! 1. What is known of a life exists from its start to its end.
-//! 2. Functions and futures of a part are called, polled and dropped without the lock.
-//! 3. A life of which nothing is known after a panic has failed.
+//! 1. Functions and futures of a part are called, polled and dropped without the lock.
+//! 2. A life of which nothing is known after a panic has failed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,9 +36,9 @@ struct Living {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tokens {
-    /// The part has to end what it has begun.
+    /// To end what it has begun.
     pub(super) stop: CancellationToken,
-    /// Drops its future.
+    /// To drop its future.
     pub(super) kill: CancellationToken,
 }
 
@@ -110,7 +109,6 @@ impl Shared {
         self.content.with(|content, at| content.next(at.now))
     }
 
-    /// Nothing of this life is left.
     pub(super) fn ended(&self, life: Life, exit: &Exit) -> Option<PartEnded> {
         let (_left, ended) = self.content.with(|content, at| {
             let left = content.knows(life).then(|| content.lives.remove(&life.part));
@@ -126,7 +124,6 @@ impl Shared {
         });
     }
 
-    /// Used until this life is ready.
     pub(super) fn set_waits_for(&self, life: Life, waits_for: WaitsFor) {
         let mut waits_for = Some(waits_for);
         self.content.with(|content, _| {
@@ -140,7 +137,7 @@ impl Shared {
         self.content.with(|content, _| content.lives.get(&part).and_then(|living| living.waits_for.clone()))
     }
 
-    /// The end of this life also waits for this. Dropped for a former life.
+    /// Dropped for a former life.
     pub(super) fn add_rest(&self, life: Life, rest: BoxFuture<'static, ()>) {
         let mut rest = Some(rest);
         self.content.with(|content, _| {
@@ -156,7 +153,7 @@ impl Shared {
             .unwrap_or_default()
     }
 
-    /// Drops every part; nothing starts any more. What outlives a future stays with the task that ends it.
+    /// What outlives a future stays with the task that ends it.
     pub(super) fn kill_all(&self) {
         let kills: Vec<_> = self.content.with(|content, at| {
             content.lifecycle.abandon(at.now);

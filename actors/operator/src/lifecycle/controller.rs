@@ -1,8 +1,8 @@
 //! A controller as a part of an operator. Each life of the part is a new controller.
 //!
-//! 1. A dropped life shuts its controller down at once. The life ends with its last reconcile, so two lives
-//!    never work at once.
-//! 2. It is ready when its informers are synced; until then it names those that are not.
+//! 1. A dropped life shuts its controller down, and ends with its last reconcile: two lives never work at
+//!    once.
+//! 2. It is ready when its informers are synced; until then it names the others.
 //! 3. Its drain leaves the grace: reconciles still running then are told to end, and dropped at the end of
 //!    the time. If an actor works on, the lease is not released.
 //! 4. The loss of an informer is a failure of the part.
@@ -111,8 +111,8 @@ fn unsynced(informers: &[AnyInformer]) -> Option<String> {
 }
 
 async fn drain(controller: &AnyController, limit: Duration) -> Result<(), PartError> {
-    // What outlives this shuts the controller down and waits for its end. It needs the grace, and at least a
-    // tenth, so that the reason of a late end is reported before the drop.
+    // What outlives this needs the grace, and at least a tenth: the reason of a late end is reported before
+    // the drop.
     let left = controller.stop_grace().max(limit / 10);
     Ok(controller.drain(limit.saturating_sub(left)).await?)
 }

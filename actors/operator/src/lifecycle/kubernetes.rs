@@ -3,17 +3,15 @@
 //! election ([`OperatorBuilder::events`](crate::lifecycle::OperatorBuilder::events)).
 //!
 //! 1. A declared election takes part when the caches are filled: no replica holds the lease before it can
-//!    work. One that was started takes part at once.
+//!    work. A started one takes part at once.
 //! 2. A drain releases the lease in every phase. When the operator is dropped, the candidate ends at once,
 //!    despite other handles, and the lease runs out.
-//! 3. It leads again when nothing of the leader's work of its former term is left. If a drain abandons such
-//!    work, the election ends at once.
-//! 4. It is unhealthy when its actor was given up, when work of a former term does not end, or when a term
+//! 3. It is unhealthy when its actor was given up, when work of a former term does not end, or when a term
 //!    lasts longer than [`TOLERANCE`] after its lease. A server that does not answer is no reason: a restart
 //!    would not help.
-//! 5. It is ready once it is known who leads, which needs the rights to read and write the lease. Later
+//! 4. It is ready once it is known who leads, which needs the rights to read and write the lease. Later
 //!    failures make it stale.
-//! 6. A recorder is always ready: a server that takes no events delays no work.
+//! 5. A recorder is always ready: a server that takes no events delays no work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,8 +22,7 @@ use crate::election::kubernetes::{LeaderElection, TermWork};
 use crate::events::kubernetes::Recorder;
 use crate::lifecycle::{Part, PartContext, PartError, Stale};
 
-/// How long after the end of its lease a term may be shown before liveness fails, as in
-/// kube-controller-manager.
+/// As in kube-controller-manager.
 const TOLERANCE: Duration = Duration::from_secs(20);
 
 impl Part for LeaderElection {
@@ -70,14 +67,13 @@ async fn run(election: LeaderElection, context: PartContext) -> Result<(), PartE
     }
     tokio::select! {
         biased;
-        // A little less, so that the reason for a kept lease is reported.
+        // A little less: the reason for a kept lease is reported.
         limit = context.stopping() => Ok(election.shutdown(limit - limit / 10).await?),
         over = follow(&election, &context) => over,
     }
 }
 
-/// The leader's work of a term. If a drain has abandoned some of it, the drop ends the election, which must
-/// not lead beside it.
+/// If a drain has abandoned some of it, the drop ends the election, which must not lead beside it.
 struct LeadersWork<'a> {
     _work: TermWork,
     election: &'a LeaderElection,
@@ -118,7 +114,7 @@ impl Part for Recorder {
         async move {
             context.ready();
             let limit = context.stopping().await;
-            // A little less, so that the report says how many events are left and why.
+            // A little less: the report says what is left and why.
             Ok(recorder.shutdown(limit - limit / 10).await?)
         }
         .boxed()

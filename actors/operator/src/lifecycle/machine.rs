@@ -1,11 +1,9 @@
 //! Decides in which order the parts of an operator start and stop, and what a failure or a lost lease does.
-//! Tested against any history in `tests/props.rs`.
 //!
-//! 1. Parts start in the order of their phases. Phases after the caches start when each cache has been ready
-//!    once.
+//! 1. Parts start in the order of their phases, those after the caches when each cache has been ready once.
 //! 2. They stop in reverse: a phase drains when nothing of the later ones runs, or the rest was abandoned.
-//! 3. The leader's work runs only while this process leads. A lost lease ends it, and nothing else, at once.
-//!    It starts again with the next lease when nothing of its former life is left.
+//! 3. The leader's work runs only while this process leads. A lost lease ends only this work, at once. It
+//!    starts again with the next lease when nothing of its former life is left.
 //! 4. A failed part starts again after a growing wait; no other part changes.
 //! 5. A part has one life at a time; events of a former life change nothing.
 //! 6. A stop always ends: each phase takes at most its limit and [`GRACE`].
@@ -72,10 +70,9 @@ pub struct Lifecycle {
     parts: Vec<Part>,
     limits: DrainLimits,
     stage: Stage,
-    /// When the phase that is stopping began to stop.
     stopping_since: Duration,
     leads: bool,
-    /// Since the leader's work was last looked at: what runs of it belongs to an earlier term.
+    /// Since the last look at the leader's work: what runs of it belongs to an earlier term.
     was_lost: bool,
 }
 
@@ -133,7 +130,7 @@ impl Lifecycle {
                 part.run = if is_running { Run::Off } else { Run::Stopped { clean } };
                 PartEnded::LeaseLost
             }
-            // It is told to end what it holds when its phase stops.
+            // It ends what it holds when its phase stops.
             Run::Runs { .. } if part.holds && *exit != Exit::Finished => {
                 (part.run, part.was_given_up) = (Run::Off, true);
                 part.note(exit);
@@ -288,7 +285,7 @@ impl Lifecycle {
     fn stop_next(&mut self, now: Duration) -> Option<Action> {
         while let Stage::Stopping(phase) = self.stage {
             let limit = self.limits.of(phase);
-            // Leader's work may still run: the lease is not released, and runs out.
+            // Leader's work may still run: the lease runs out instead.
             let keeps_lease = phase == Phase::Election && self.parts.iter().any(Part::works_on);
             for at in 0..self.parts.len() {
                 let given_up_at = match self.parts.get(at).map(|part| part.run) {
@@ -311,7 +308,6 @@ impl Lifecycle {
         None
     }
 
-    /// When the end of a part dropped at this time is not awaited any more.
     fn given_up_at(&self, since: Duration) -> Duration {
         since.max(self.stopping_since).saturating_add(GRACE)
     }
@@ -336,7 +332,7 @@ impl Part {
         }
     }
 
-    /// Drops an election whose lease must not be released.
+    /// Its lease must not be released.
     fn drop_lease(&mut self, id: PartId, now: Duration) -> Option<Action> {
         match self.run {
             Run::Runs { life, .. } => {

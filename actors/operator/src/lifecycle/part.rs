@@ -1,10 +1,8 @@
-//! The interface of a part: a future that reports when it is ready, and ends what it has begun when told to
-//! stop.
+//! A part: a future that reports when it is ready, and ends what it has begun when told to stop.
 //!
 //! 1. A part has one future at a time. After a failure the operator waits, and requests another.
 //! 2. The drop of the future ends the part at once, except for what [`PartContext::outlives`] adds.
-//! 3. What a part holds outside of its futures ([`Part::holds`]) ends with the operator ([`Part::end`]).
-//! 4. A part that was ready once stays ready unless [`Part::unready_when_stale_for`] is set: old data can be
+//! 3. A part that was ready once stays ready unless [`Part::unready_when_stale_for`] is set: old data can be
 //!    read, and taking all replicas out of a service helps nobody.
 
 use std::error::Error;

@@ -1,6 +1,6 @@
-//! Runs one life of a part as a task; the code of a part runs only inside of it. The end is reported once,
-//! when nothing of the future and of what outlives it is left: also after a panic, or after the end of its
-//! tokio runtime.
+//! Runs one life of a part as a task, which alone runs the code of the part. The end is reported once, when
+//! nothing of the future and of what outlives it is left: also after a panic, or the end of its tokio
+//! runtime.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -20,7 +20,7 @@ use informer_actors::runtime::Runtime;
 use informer_core::words::panic_text;
 
 pub(super) enum Executor {
-    /// The tokio runtime in which the operator was started.
+    /// In which the operator was started.
     Tokio(Handle),
     Callbacks(ArbiterHandle),
 }
@@ -61,7 +61,7 @@ pub(super) fn start(shared: &Arc<Shared>, life: Life, Tokens { stop, kill }: Tok
     });
 }
 
-/// Its drop reports that nothing of a life is left.
+/// Its drop reports the end.
 struct EndNotice {
     shared: Arc<Shared>,
     life: Life,

@@ -1,6 +1,5 @@
 //! The status of an operator and its parts, in values and in words. A replica that waits for the lease misses
-//! nothing. A part that panics in a call for its status is not called again for that status, and the text
-//! says so.
+//! nothing. A part that panics in a call for its status is not called again for that status.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

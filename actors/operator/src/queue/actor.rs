@@ -1,10 +1,8 @@
 //! The actor of a work queue: it hands keys to the workers that wait, and wakes when a delayed add is due.
 //!
-//! The worker that has waited longest gets the next key. A key is taken only for a waiting worker; if that
-//! worker has gone, the key waits again.
+//! The worker that has waited longest gets the next key. If it has gone, the key waits again.
 //!
-//! When the actor dies, waiting requests are answered with `Closed`, and their senders repeat them. When it
-//! is given up or its arbiter ends, the queue is over.
+//! When the actor dies, waiting requests are answered with `Closed`, and their senders repeat them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,11 +16,11 @@ use super::item::Offer;
 use super::{QueueKey, QueueNote};
 use informer_actors::inner::{Locked, Run, Runner, Site};
 
-/// Keys handed out in one turn: other actors of the arbiter need turns, too. One turn makes at most
+/// In one turn, since other actors of the arbiter need turns, too. One turn makes at most
 /// [`MOST_DUE`](crate::queue::machine::MOST_DUE) due keys wait.
 const MOST_AT_ONCE: usize = 64;
 
-/// The reply is none when the queue is over.
+/// None when the queue is over.
 pub(super) struct Next<K: QueueKey, P: QueueNote>(pub(super) OneshotSender<Option<Offer<K, P>>>);
 
 impl<K: QueueKey, P: QueueNote> Message for Next<K, P> {
@@ -50,7 +48,7 @@ impl<K: QueueKey, P: QueueNote> Handler<Next<K, P>> for Runner<Inside<K, P>> {
     type Result = ();
 
     fn handle(&mut self, Next(worker): Next<K, P>, ctx: &mut Context<Self>) {
-        // Workers that have gone must not take memory.
+        // Gone workers must not take memory.
         self.waiting.workers.retain(|worker| !worker.is_closed());
         self.waiting.workers.push_back(worker);
         self.look(ctx);
@@ -91,7 +89,6 @@ impl<K: QueueKey, P: QueueNote> Run for Inside<K, P> {
             let shared = Shared { inside: Arc::clone(inside), address: ctx.address() };
             let offer = Offer::new(taken, Arc::new(shared));
             faults.fail_point(Site::WorkQueueTaken);
-            // A refused offer is dropped, and its key waits again.
             drop(worker.send(Some(offer)));
         }
         let (is_over, is_drained) = inside.with(|queue, _, _| (queue.is_over(), queue.is_drain_over()));
@@ -100,7 +97,6 @@ impl<K: QueueKey, P: QueueNote> Run for Inside<K, P> {
         }
         if is_drained {
             for caller in waiting.drains.drain(..) {
-                // It is no failure if the caller has gone.
                 let _ = caller.send(());
             }
         }

@@ -1,8 +1,9 @@
-//! What a work queue holds, outside of its actor, so that it outlives a panic of the actor. A controller's
-//! queue also holds what is known of the keys: both change in one call.
+//! What a work queue holds, outside of its actor, so that it outlives its panic. A controller's queue also
+//! holds what is known of the keys: both change in one call.
 //!
-//! Foreign code under the lock is only the order and the clone of keys, and the rate limiter, whose panics
-//! are caught: each panic of the limiter is counted, and the failed key waits for [`WAIT_AFTER_PANIC`]. A queue that is not sound after a panic is built again from its keys.
+//! Foreign code under the lock is only the order and the clone of keys, and the rate limiter. Each panic of
+//! the limiter is caught and counted, and the failed key waits for [`WAIT_AFTER_PANIC`]. A queue that is not
+//! sound after a panic is built again from its keys.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -65,7 +66,7 @@ impl<K: QueueKey, P: QueueNote> Inside<K, P> {
         self.over.cancel();
     }
 
-    /// Discards a part at a time, so that others get the lock in between.
+    /// A part at a time, so that others get the lock in between.
     pub(super) fn discard(&self, how: impl FnOnce(&mut QueueMachine<K, P>)) -> usize {
         self.with(|queue, _, _| how(queue));
         let part = || self.with(|queue, _, _| queue.discard_some());
@@ -79,7 +80,7 @@ impl<K: QueueKey, P: QueueNote> Shared<K, P> {
     }
 }
 
-// An informer that feeds a queue: the subscriber is the queue's own actor, so what waits is keys.
+// The subscriber of an informer is the queue's own actor, so what waits is keys.
 
 /// Feeds queues with the keys of an informer. In the prelude.
 pub trait Enqueue<S: Body> {
@@ -110,7 +111,6 @@ impl Fed for Inside<ObjectKey, ()> {
 
 pub(super) type Limiter<K> = Box<dyn RateLimiter<K> + Send>;
 
-/// The rate limiter, whose panics do not reach the queue.
 pub(crate) struct CaughtLimiter<K> {
     inner: Limiter<K>,
     panics: AtomicU64,

@@ -1,9 +1,8 @@
 //! A key that was handed out, and how it comes back.
 //!
-//! Each key comes back once, however its worker ends: by a method of the item, or by its drop. If the order
-//! of keys panics during that, the drop tries again. A key offered to a worker that has gone waits again
-//! without a counted failure, also one that is handed to an actor: that is done as long as its [`Handing`] is kept, the actor
-//! runs and the queue is not over. Then the tasks keep neither the queue nor the actor.
+//! A key comes back once, however its worker ends: by a method of the item, or by its drop, also if the order
+//! of keys panics. A key offered to a worker that has gone waits again without a counted failure. Keys are
+//! handed to an actor until their [`Handing`] is dropped, the actor has gone or the queue is over.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -85,7 +84,6 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
         self.taken.as_ref().expect("what has come back is dropped at once")
     }
 
-    /// Later calls return an empty note.
     fn note(&mut self) -> P {
         self.taken.as_mut().map(|taken| std::mem::take(&mut taken.note)).unwrap_or_default()
     }
@@ -95,7 +93,6 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
         self.home.inside.with(|queue, _, _| how(queue, self.key(), note))
     }
 
-    /// Nobody has worked on the key: no failure is counted.
     fn put_back(&mut self) {
         let note = self.note();
         self.back(|queue, key, _, moment| queue.put_back(key, note, moment.now));
@@ -152,7 +149,7 @@ impl<K: QueueKey, P: QueueNote> Offer<K, P> {
             queue.is_shut_down()
         });
         if is_shut_down {
-            // Others may wait to hear that the queue is over.
+            // Others may wait for the end of the queue.
             item.home.tell();
         }
         Some(item)
@@ -167,7 +164,7 @@ impl<K: QueueKey, P: QueueNote> Drop for Offer<K, P> {
     }
 }
 
-/// A panic in a drop during the unwinding of another panic would abort the process.
+/// Else a panic in a drop during unwinding would abort the process.
 fn caught(job: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
         drop_payload(panic);
@@ -205,7 +202,7 @@ async fn hand<K: QueueKey, P: QueueNote>(
         if worker.connected()
             && let Some(item) = offer.accept()
         {
-            // A worker that dies here drops the item: its key is retried later.
+            // A worker that dies here drops the item: its key is retried.
             let _ = worker.send(item).await;
         }
     }

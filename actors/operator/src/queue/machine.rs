@@ -1,16 +1,16 @@
-//! A queue of keys to be worked on: each key waits once, and is handed out to one worker at a time.
+//! A queue of keys: each waits once, and is handed out to one worker at a time.
 //!
 //! [`QueueMachine::check`] tests the structure behind these invariants:
 //! 1. An added key is handed out, later than the add; several adds before that count as one.
-//! 2. A key that is being processed is not handed out. If it is added during that time, it is handed out once
-//!    more after it has come back.
-//! 3. A key has at most one delayed add (`delays.rs`), which a plain add does not remove.
-//! 4. Keys leave a lane of a priority in the order in which they came into it (`lines.rs`).
+//! 2. A key that is being processed is not handed out. If it is added meanwhile, it is handed out once more
+//!    after it has come back.
+//! 3. A key has at most one delayed add, which a plain add does not remove.
+//! 4. Keys leave a lane of a priority in the order in which they came into it.
 //! 5. Foreign code (the orders and the limiter) runs before anything changes, so its panic changes nothing.
 //!
 //! Cost: O(log n) for each call, and at most [`MOST_DUE`] delayed adds. Memory: a key, a slot of 48 bytes, at
-//! most 8 for the index, and two notes; 33 more for a delayed add, and still more for one after a failure
-//! or a postponed one. A key that is done takes no memory unless its note stays.
+//! most 8 for the index, and two notes; 33 more for a delayed add, and still more for one after a failure or
+//! a postponed one. A key that is done takes none unless its note stays.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,10 +95,9 @@ pub struct QueueMachine<K, P: Merge = ()> {
     delays: BTreeSet<(u64, u32)>,
     /// Those whose delayed add is a retry.
     retrying: BTreeSet<u32>,
-    /// Those whose add is postponed, and the latest time for it.
+    /// Slots, and the latest time for the add.
     postponed: BTreeMap<u32, u64>,
     budget: Budget,
-    /// Kept for all keys together.
     pub(crate) tally: P::Tally,
     /// Since when, and the slot.
     processing: BTreeSet<(u64, u32)>,
@@ -168,7 +167,6 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         added
     }
 
-    /// A refused add is counted.
     fn refuses(&mut self) -> bool {
         self.cells.refused += u64::from(self.is_shut_down());
         self.is_shut_down()
@@ -264,7 +262,7 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
             processing.again_since = since;
         }
         processing.again = processing.again.max(Some(priority));
-        // The new note is older than what has come since.
+        // What has come since is newer.
         let meanwhile = self.budget.take(&mut slot.note);
         self.budget.merge(&mut slot.note, note);
         self.budget.merge(&mut slot.note, meanwhile);
@@ -341,7 +339,6 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         Added::Accepted
     }
 
-    /// Frees the slot if nothing is known of its key.
     fn free_if_idle(&mut self, place: sorted_ids::Place, id: u32) {
         if let Some(Slot { state: State::Idle, delay: None, note, .. }) = self.slots.get(id)
             && !note.stays()

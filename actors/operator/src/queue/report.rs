@@ -1,6 +1,4 @@
 //! A work queue in the report of its runtime, and its stop when the runtime ends first.
-//!
-//! A queue is registered from its start until nothing of its actor exists any more.
 
 use std::sync::Arc;
 

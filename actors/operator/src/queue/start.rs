@@ -1,6 +1,6 @@
-//! How a work queue starts, and what follows when its actor fails.
+//! How a work queue starts.
 //!
-//! When nothing of the actor exists any more, adds are refused, what waits is discarded, and every wait ends.
+//! When nothing of the actor exists any more, adds are refused and what waits is discarded.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) fn start<K: QueueKey, P: QueueNote>(
     queue: QueueMachine<K, P>,
     limiter: Limiter<K>,
 ) -> Shared<K, P> {
-    // No registration: the runtime is shut down. The actor never starts, and the queue is over at once.
+    // None: the runtime is shut down, the actor never starts, and the queue is over at once.
     let registration = runtime.register(Named::Queue, &name);
     let name = registration.as_ref().map_or(name, |registration| Arc::clone(registration.name()));
     let (owner, stop) = (Arc::new(QueueOwner(Arc::clone(&name))), CancellationToken::new());

@@ -1,10 +1,7 @@
-//! What most reconcilers need: finalizers, owner references, children, conditions, the status. Each part
-//! works with a controller's request or an object alone ([`Subject`]).
+//! What most reconcilers need: finalizers, owner references, children, conditions, the status, for a
+//! controller's request or an object alone ([`Subject`]).
 //!
-//! 1. A finalizer is on the server before the first effect, until the clean-up has succeeded.
-//! 2. Nothing is deleted that the owner does not control, by uid, or that another field manager has made.
-//! 3. A pass that finds everything in order writes nothing.
-//! 4. Each answer to a write is reported to the subject.
+//! A pass that finds everything in order writes nothing. Each answer to a write is reported to the subject.
 //!
 //! | controller-runtime | kube-rs | here |
 //! |---|---|---|

@@ -1,10 +1,8 @@
-//! The actor that exchanges the sources of a set of namespaces.
+//! The actor that exchanges the sources of a set of namespaces, as `informer_core::namespaces` plans.
 //!
-//! `informer_core::namespaces` plans; this actor looks at the sources, carries the plan out and looks again.
-//! A restart loses nothing: all state is in the set and in the sources. A namespace that cannot be followed
-//! is shown, logged when the reason changes, and tried again while wanted; until then the change is not
-//! synced. It receives no messages. It stops with the informer, or when its cluster was removed. If it fails,
-//! it restarts alone, while the sources continue.
+//! A restart loses nothing: all state is in the set and in the sources. A namespace that cannot be followed is shown,
+//! logged when the reason changes, and tried again while wanted; until then the change is not synced. The actor
+//! receives no messages. It stops with the informer or its cluster. If it fails, it restarts alone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -162,7 +160,7 @@ impl<S: Body> Exchange<S> {
         wanted: &Names,
         generation: u64,
     ) {
-        // A yield lets the cluster-wide source bring a list. Then look again before it is removed.
+        // A yield lets the cluster-wide source bring a list: look again before it is removed.
         let leaves_all = matches!(next.all, Some(AllStep::Leave)) && next.follow.len() <= FOLLOW_AT_ONCE;
         for (at, namespace) in next.follow.into_iter().enumerate() {
             if at > 0 && at % FOLLOW_AT_ONCE == 0 {

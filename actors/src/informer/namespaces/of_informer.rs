@@ -1,8 +1,7 @@
 //! The selected objects of an informer as a source of namespaces.
 //!
-//! Each answer compares the newest snapshot with what was sent before; an event only triggers this, so many
-//! events cause one comparison. The source has listed when the informer is synced. If the informer cannot
-//! sync, its error is the answer.
+//! Each answer compares the newest snapshot with what was sent; many events cause one comparison. If the informer
+//! cannot sync, its error is the answer.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -22,7 +21,7 @@ use crate::list_watch::{Connect, KnownObjects, ListStream, ListWatch, WatchStrea
 use crate::pipeline::messages::Body;
 use crate::subscribe_options::SubscribeOptions;
 
-/// The most events of the informer that are taken as one change.
+/// Events that are taken as one change.
 const CHUNK: usize = 250;
 
 pub(super) type Selects<M> = dyn Fn(&Object<M>) -> bool + Send + Sync;
@@ -32,7 +31,6 @@ pub(super) struct OfInformer<M: Body> {
     namespaces: Informer<M>,
     selects: Arc<Selects<M>>,
     source: SourceId,
-    /// The names that were sent.
     known: Rc<RefCell<BTreeSet<Arc<str>>>>,
 }
 
@@ -50,7 +48,6 @@ impl<M: Body> OfInformer<M> {
         Object::new(Meta::new(key, one(), self.source.clone()), ())
     }
 
-    /// What has changed since the last call.
     fn news(&self) -> Vec<WatchPart<()>> {
         let snapshot = self.namespaces.snapshot();
         let selected = snapshot.iter().filter(|object| (self.selects)(object));

@@ -1,10 +1,8 @@
 //! Namespaces that are selected, as they come and go.
 //!
-//! A source whose objects are the namespaces selects them: for example a watch of Namespaces with a label
-//! selector, or an informer of them. In the informer that follows the namespaces it is a source without
-//! objects, with a state, waits and errors. Each batch of a watch is one change. The source has listed only
-//! when every namespace of its list has its own source, so the informer is not synced before all of them have
-//! listed.
+//! For the informer that follows the namespaces, what selects them is a source without objects. Each batch of a watch
+//! is one change. The source has listed only when every namespace of its list has its own source, so the informer is
+//! not synced before all of them have listed.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -35,12 +35,10 @@ impl Drop for Question {
 }
 
 impl StatusBoard {
-    /// Raised by what may end a wait for the sync.
     pub(crate) fn settled(&self) -> &Signal {
         &self.0.settled
     }
 
-    /// Whether every source has listed.
     pub(crate) fn has_listed(&self) -> bool {
         self.0.store.with(|store| store.synced)
     }
@@ -77,7 +75,7 @@ impl StatusBoard {
         self.0.sources.all(given_up).into_iter().find(|(source, _)| is_one(source))
     }
 
-    /// The question ends with the drop of what is returned.
+    /// The drop of the result ends the question.
     pub(crate) fn begin_question(&self) -> Question {
         self.0.questions.fetch_add(1, Ordering::AcqRel);
         Question(self.clone())

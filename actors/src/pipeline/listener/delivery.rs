@@ -1,10 +1,10 @@
 //! How a window of notifications leaves a Listener, and how the Listener learns that it was handled.
 //!
-//! 1. A stream receives a window as the answer to its Take; its next Take proves the window handled. A feed
-//!    handles it at once. A function of `subscriber.rs` serves all other subscribers.
-//! 2. An actor receives at most 63 `do_send` and one awaited `send`. Messages are handled in order, so the
-//!    reply proves that the whole window was handled, if the handler returns when it has done its work. A
-//!    full mailbox would reorder pipelined `send`s. A window of one is one awaited `send`.
+//! 1. A stream receives a window as the answer to its Take; its next Take proves the window handled. A feed handles
+//!    it at once. A function of `subscriber.rs` serves all others.
+//! 2. An actor receives at most 63 `do_send` and one awaited `send`. Messages are handled in order, so the reply
+//!    proves the whole window handled, if the handler returns when it has done its work. A full mailbox would reorder
+//!    pipelined `send`s.
 //! 3. At most one window leaves in a turn, even if it is handled at once.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::runtime::mailbox::{Reply, ReplySlot, in_a_later_turn};
 
 pub(crate) enum Delivery<S: Body> {
     Pull(Polls),
-    /// A function of this library, which takes only keys: no window waits.
+    /// It takes only keys: no window waits.
     Feed(Arc<Feed<S>>),
     /// The function has the Listener await the handling, or ends the Listener.
     Send(SendFn<S>),
@@ -69,7 +69,7 @@ impl<S: Body> Listener<S> {
 
     fn answer(&mut self, taken: Taken<S>) {
         if let Some(taker) = self.taker.take() {
-            // An error means that the stream was dropped, which unsubscribes it.
+            // The stream was dropped, which unsubscribes it.
             let _taken = taker.send(taken);
         }
     }
@@ -116,10 +116,10 @@ pub(crate) fn events<S: Body>(window: Notifications<S>) -> Vec<Notify<S>> {
 
 // How a shutdown waits for one subscription. The machine decides.
 // 1. A drain is answered when every event is handled, and the figures show that.
-// 2. It is answered early when waiting is useless: the caller waits inside this subscription's own callback,
-//    or the stream is not polled. The shutdown's report has the events that are left.
-// 3. A stream counts as polled if it waits for an event, or was polled within [`POLLED_WITHIN`] since the
-//    drain began. A stream that was never polled is not waited for.
+// 2. It is answered early when waiting is useless: the caller waits inside this subscription's own callback, or the
+//    stream is not polled.
+// 3. A stream counts as polled if it waits for an event, or was polled within [`POLLED_WITHIN`] since the drain
+//    began.
 
 const POLLED_WITHIN: Duration = Duration::from_secs(1);
 

@@ -1,7 +1,7 @@
 //! A function that takes the keys of changes, and how far it has come. It outlives its Listener.
 //!
-//! 1. The next Listener first takes what has become of objects taken after the last settled state, and
-//!    delivers from that state on: nothing is missed.
+//! 1. The next Listener first takes what has become of objects taken after the last settled state, and delivers from
+//!    that state on: nothing is missed.
 //! 2. The lock is held for one step of [`FeedProgress`]; objects are freed outside it.
 
 use informer_core::delta::Change;
@@ -33,12 +33,12 @@ impl<S: Body> Feed<S> {
         (self.take)(change);
     }
 
-    /// All changes up to it were taken; `None` before the first list.
+    /// `None` before the first list.
     pub(super) fn settled(&self) -> Option<Snapshot<S>> {
         self.progress.with(|progress| progress.settled().cloned())
     }
 
-    /// All changes up to this state were taken. Returns what was known before, to be freed.
+    /// Returns what was known before, to be freed.
     pub(super) fn settle(&self, state: &Snapshot<S>) -> Option<FeedProgress<S>> {
         self.progress.with(|progress| progress.settle(state))
     }
@@ -48,8 +48,7 @@ impl<S: Body> Feed<S> {
         self.progress.with(std::mem::take)
     }
 
-    /// Takes what has become of unsettled objects behind this key. Returns the last key if there may be more:
-    /// call it again, later.
+    /// Takes what has become of unsettled objects behind this key. Returns the last key if there may be more.
     pub(super) fn begin(&self, now: &Snapshot<S>, behind: Option<&ObjectKey>) -> Option<ObjectKey> {
         let (changes, last) = self.progress.with(|progress| progress.changes_to(now, behind));
         changes.iter().for_each(|change| self.take(change));

@@ -1,8 +1,7 @@
-//! The intake of a session, with the waits of its filter, and the notes of a take-over. `informer_core::intake` and
-//! `informer_core::namespaces::filter` decide.
+//! The intake of a session, the waits of its filter, and the notes of a take-over.
 //!
-//! A source may drop objects of other namespaces itself, before it decodes them ([`KnownObjects::follows`]). The
-//! intake drops what it lets through.
+//! A source may drop objects of other namespaces before it decodes them ([`KnownObjects::follows`]). The intake drops
+//! the rest.
 //!
 //! [`KnownObjects::follows`]: crate::list_watch::KnownObjects::follows
 
@@ -28,7 +27,6 @@ use crate::runtime::mailbox::{Closed, answer};
 
 pub(super) struct Filtering {
     pub(super) intake: Intake,
-    /// `Some` if the intake has a filter.
     filter: Option<Arc<NamespaceFilter>>,
     /// Whether the store has what is kept, and nothing else. An error means that the DeltaFifo has died.
     settling: Option<LocalBoxFuture<'static, Result<bool, Closed>>>,
@@ -87,8 +85,7 @@ impl Filtering {
         false
     }
 
-    /// Ready when the store has what is kept, or when others are requested after `seen`; never without a
-    /// filter.
+    /// Ready when the store has what is kept, or when others are requested after `seen`; never without a filter.
     pub(super) async fn news(&mut self, seen: u64) -> Result<(), Closed> {
         let Some((machine, filter)) = self.intake.filter.as_mut().zip(self.filter.as_deref()) else {
             return pending().await;
@@ -110,8 +107,7 @@ impl Filtering {
     }
 }
 
-/// Waits until all deliveries are published. Then: whether no object of these namespaces is left, decoded or
-/// not: a new list forgets undecodable objects and their repairs, too.
+/// Waits until all deliveries are published. Then: whether no object of these namespaces is left, decoded or not.
 async fn is_clean<S: Body>(
     shared: PipelineShared<S>,
     (source, newest): (SourceId, Option<ResourceVersion>),
@@ -139,8 +135,8 @@ pub(super) fn begin<S: Body>(of: &ReflectorSpec<S>, asked: AskedFor) -> Option<R
     of.shared.sources.begin_list(&of.source, asked)
 }
 
-/// A list after a rewind counts only when it is published: a source that lists before notices the rewind,
-/// too, even if this list is lost with its actor.
+/// A list after a rewind counts only when it is published: a source that lists before notices the rewind, too, even
+/// if this list is lost with its actor.
 pub(super) fn note<S: Body>(of: &ReflectorSpec<S>, delivery: &Delivery<S>) {
     let version = match delivery {
         Delivery::Replace(list) => Some(&list.version),

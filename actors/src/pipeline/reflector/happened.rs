@@ -1,5 +1,4 @@
-//! The events of a reflector's session, and the waits for them. A wait may be dropped and started again
-//! without losing an event.
+//! The events of a reflector's session, and the waits for them. The drop of a wait loses no event.
 
 use std::future::{Future, pending};
 use std::sync::Arc;
@@ -29,7 +28,7 @@ pub(super) enum Happened<S> {
     Listed(Option<Result<ListPart<S>, ListWatchError>>),
     RepairDue,
     Fetched(Option<Object<S>>),
-    /// The question about an empty first list has ended.
+    /// An empty first list is explained, or what is passed on has settled.
     Explained,
     /// See [`Filtering::news`](super::filtering::Filtering::news).
     Filter(Result<(), Closed>),
@@ -104,7 +103,6 @@ pub(super) fn next_watched<S>(
     })
 }
 
-// The log lines of a source; `informer_core::reflector` decides which, when, and in which words.
 
 pub(super) fn write(informer: &str, source: &SourceId, resource: &str, line: &LogLine) {
     let LogLine { reason, text, .. } = line;
@@ -121,8 +119,8 @@ pub(super) fn write(informer: &str, source: &SourceId, resource: &str, line: &Lo
     }
 }
 
-// A list needs a permit of the list budget, and enough freed memory of earlier lists and states. Without the
-// second, each attempt of a list that the server cuts would add another unfreed list.
+// A list needs a permit of the list budget, and enough freed memory of earlier lists and states: else each attempt of
+// a list that the server cuts would add an unfreed list.
 
 /// `pool` is that of the source's cluster.
 pub(super) async fn turn<S: Body>(

@@ -1,5 +1,5 @@
-//! The single requests of a session, beside its lists and watches. The drop of a future ends its request. A
-//! GET or an explanation that fails or is late changes no object.
+//! The single requests of a session. The drop of a future ends its request. A GET or an explanation that fails or is
+//! late changes no object.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,8 +56,8 @@ pub(super) fn object<S: Body>(
     .boxed_local()
 }
 
-/// Shows and logs why a first list is empty. Called before the list is published, so that a wait for it knows
-/// of the question.
+/// Shows and logs why a first list is empty. Called before the list is published: a wait for it knows of the
+/// question.
 pub(super) fn why_empty<S: Body>(
     spec: &ReflectorSpec<S>,
     source: &Rc<dyn ListWatch<S>>,

@@ -1,12 +1,12 @@
-//! A Reflector's session: it carries out the machine's effects, and reports the results to the machine.
+//! A Reflector's session: it carries out the machine's effects, and reports the results.
 //!
-//! 1. Each `select!` is biased. The stop comes first. Data comes before the machine's timer, so that data
-//!    that has arrived is handled before a deadline. The GET for an undecodable object and its timer, at most
-//!    one per second, come before data: a watch that is always ready would delay them for ever.
-//! 2. A delivery is awaited before anything else is read: this is the back-pressure onto the socket.
+//! 1. Each `select!` is biased. The stop comes first. Data comes before the machine's timer: what has arrived is
+//!    handled before a deadline. The GET for an undecodable object and its timer, at most one per second, come before
+//!    data: a watch that is always ready would delay them for ever.
+//! 2. A delivery is awaited before anything else is read: the back-pressure onto the socket.
 //! 3. At most one GET for an undecodable object is open. A delivered list cancels it.
-//! 4. The session owns a permit of the list budget while the machine needs it: for a list with all its pages,
-//!    for a watch-list up to its end bookmark. So the permit is given back however the session ends.
+//! 4. The session owns a permit of the list budget while the machine needs it: for a list with all its pages, for a
+//!    watch-list up to its end bookmark.
 //!
 //! ```text
 //!   machine ──effects──▶ streams, asks, timer ──what happened──▶ machine
@@ -143,8 +143,7 @@ impl<S: Body> Session<S> {
             if self.handle(happened).await.is_err() {
                 return;
             }
-            // A source that is always ready must not delay others on this arbiter. The next answer is assumed
-            // to be as large.
+            // A source that is always ready must not delay others. The next answer is assumed to be as large.
             if taken + brought > SLICE {
                 taken = 0;
                 tokio::task::yield_now().await;
@@ -154,7 +153,7 @@ impl<S: Body> Session<S> {
         }
     }
 
-    /// An error means that the DeltaFifo has died, which ends this epoch.
+    /// An error: the DeltaFifo has died, which ends this epoch.
     async fn carry_out(&mut self, effect: Effect<S>) -> Result<(), Closed> {
         match effect {
             Effect::AcquireListPermit => self.acquire_permit(),
@@ -185,7 +184,7 @@ impl<S: Body> Session<S> {
     }
 
     async fn deliver(&mut self, delivery: Delivery<S>) -> Result<(), Closed> {
-        // The list is whole: its permit is given back before the wait for a full queue.
+        // The list is whole: the wait for a full queue needs no permit.
         self.give_permit_back();
         let (epoch, source) = (self.epoch, self.spec.source.clone());
         let now = self.moment();

@@ -4,8 +4,8 @@
 //!    joins before it is followed, so the Indexer can know the exchange before the later one requests its
 //!    first list.
 //! 2. A hand-over lasts as long as its guard.
-//! 3. After a rewind each call takes out at most [`MOST_AT_ONCE`] outdated sources. Until then they count: a
-//!    list below what they delivered is requested again.
+//! 3. After a rewind each call takes out at most [`MOST_AT_ONCE`] outdated sources. The rest count until then: a list
+//!    below what they delivered is requested again.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -78,8 +78,8 @@ impl Members {
         }
     }
 
-    /// The server of `one` went back to this version. The others count until they notice it, too. If the
-    /// store knew of their exchange (`seen`), it knows the outdated ones: these are taken out.
+    /// The server of `one` went back to this version. The others count until they notice it, too. If the store knew
+    /// of their exchange (`seen`), it knows the outdated ones, which are taken out.
     fn went_back(&mut self, one: &SourceId, to: &ResourceVersion, seen: u64) {
         self.left.take_if(|left| *left > *to);
         if self.is_exchanging() && self.since <= seen {
@@ -119,7 +119,6 @@ struct HandOver {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AskedFor {
-    /// The source has no list yet.
     pub(crate) is_first: bool,
     /// The server went back to this version.
     pub(crate) after_rewind: Option<ResourceVersion>,
@@ -279,8 +278,8 @@ impl Sources {
         Some(self.state.with(|state| state.exchanges.current()))
     }
 
-    /// If the source takes over from others, its list must not be below the returned version, the newest that
-    /// they delivered.
+    /// If the source takes over, its list must not be below the returned version, the newest that the others
+    /// delivered.
     pub(crate) fn begin_list(&self, id: &SourceId, asked: AskedFor) -> Option<ResourceVersion> {
         self.state.with(|state| {
             let entry = state.entries.get(id)?;
@@ -332,7 +331,6 @@ impl Sources {
         });
     }
 
-    /// The sources that take over from one that leaves this set.
     pub(crate) fn successors_in_set(&self, set: usize) -> Successors {
         let successors = |members: &Members| members.successors.clone();
         self.state.with(|state| state.exchanges.sets.get(&set).map(successors).unwrap_or_default())

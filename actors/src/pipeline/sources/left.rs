@@ -1,8 +1,7 @@
 //! Whether an object that the informer no longer has is surely deleted, and whether it is selected again.
 //!
-//! If an object leaves the selectors of a watch, the server sends `DELETED` with the state before. So only a
-//! source that no object can leave can say that an object is gone. A source that has not listed, or does not
-//! keep the namespace, says nothing.
+//! An object that leaves the selectors of a watch comes as `DELETED` with the state before. So only a source that no
+//! object can leave, that has listed and that keeps the namespace can say that one is gone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

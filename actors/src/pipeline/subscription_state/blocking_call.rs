@@ -1,5 +1,5 @@
-//! The running call of a blocking closure, for subscriptions that limit their calls. A call that takes too
-//! long is counted and reported once: while it runs, or at its end if nobody has looked before.
+//! The running call of a blocking closure, for subscriptions that limit their calls. A call that takes too long is
+//! counted and reported once.
 
 use std::time::Duration;
 

@@ -1,8 +1,5 @@
-//! One open watch of the scripted server.
-//!
-//! Answers "what does this watch bring next?": the events after its version, an error that a test asked for, or
-//! nothing for as long as nothing happens. Invariants:
-//! 1. No event is sent twice. If events were dropped before they were sent, the watch ends as expired.
+//! One open watch of the scripted server. No event is sent twice. If events were dropped before they were sent, the
+//! watch ends as expired.
 
 use futures_util::{StreamExt, stream};
 use informer_core::delta::WatchPart;
@@ -15,7 +12,7 @@ use crate::list_watch::WatchStream;
 use crate::pipeline::messages::Body;
 
 impl<S: Body> Server<S> {
-    /// Answers the request for a watch. The parts before its live part are decided now.
+    /// The parts before its live part are decided now.
     pub(super) fn open_watch(&self, request: &WatchRequest) -> WatchStream<S> {
         self.0.state.with(|state| self.opened(state, request))
     }
@@ -58,7 +55,6 @@ impl<S: Body> Server<S> {
     }
 }
 
-/// One open watch.
 struct Live<S> {
     server: Server<S>,
     position: usize,

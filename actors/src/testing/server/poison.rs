@@ -1,9 +1,5 @@
-//! Undecodable objects: how the scripted server plays a decoder that fails.
-//!
-//! Answers "what does a source deliver for an object whose body does not decode?": its key and version, in lists and
-//! watches; an error, to a GET. Invariants:
-//! 1. A poisoned key cannot be decoded, in any version, until it is healed. Parts that a watch has sent stay as they
-//!    were.
+//! Undecodable objects: lists and watches deliver key and version, a GET is an error. A poisoned key cannot be
+//! decoded, in any version, until it is healed. Parts that a watch has sent stay as they were.
 
 use std::time::Duration;
 
@@ -16,7 +12,6 @@ use informer_core::meta::{Object, ObjectKey};
 use super::{Happened, Server, State, version};
 use crate::pipeline::messages::Body;
 
-/// The decoder's error for a poisoned object.
 const WHY: &str = "poisoned";
 
 impl<S: Body> Server<S> {
@@ -44,12 +39,11 @@ impl<S: Body> Server<S> {
 }
 
 impl<S> State<S> {
-    /// An item of a list, or of a watch-list's initial events, after decoding.
     pub(super) fn initial(&self, object: &Object<S>) -> WatchPart<S> {
         self.undecodable(object).map_or_else(|| WatchPart::Applied(object.clone()), WatchPart::Undecodable)
     }
 
-    /// The parts of a list, the readable objects in chunks.
+    /// The readable objects in chunks.
     pub(super) fn list_parts(&self, objects: &[&Object<S>]) -> Vec<Result<ListPart<S>, ListWatchError>> {
         let (bad, good): (Vec<_>, Vec<_>) =
             objects.iter().copied().partition(|object| self.poisoned.contains(object.key()));
@@ -61,7 +55,6 @@ impl<S> State<S> {
         parts
     }
 
-    /// An entry of the history after decoding.
     pub(super) fn part(&self, revision: u64, event: &Happened<S>) -> WatchPart<S> {
         match event {
             Happened::Applied(object) => self.initial(object),
@@ -75,7 +68,6 @@ impl<S> State<S> {
         }
     }
 
-    /// The answer to a GET: an object that does not decode is an error.
     pub(super) fn found(&self, key: &ObjectKey) -> Result<Option<Object<S>>, ListWatchError> {
         if self.objects.contains_key(key) && self.poisoned.contains(key) {
             return Err(ListWatchError::Protocol(format!("{key}: {WHY}").into()));
@@ -89,14 +81,10 @@ impl<S> State<S> {
     }
 }
 
-// How long the scripted server takes to answer.
-//
-// There is a delay before the head of the answer, and one before each part after it. Both use tokio's clock, so they
-// take no real time in a simulation. Invariants:
-// 1. A request is logged, and its answer is decided, when the request is made. Only the arrival is delayed.
+// How long the scripted server takes to answer, by tokio's clock: no real time passes in a simulation. Invariants:
+// 1. A request is logged, and its answer decided, when it is made. Only the arrival is delayed.
 // 2. With a delay of zero the part is there in the first poll.
 
-/// The delays of one answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Latency {
     until_head: Duration,
@@ -125,7 +113,6 @@ impl<S: Body> Server<S> {
 }
 
 impl Latency {
-    /// The same answer, each part at its time.
     pub(super) fn pace<T: 'static>(self, answer: LocalBoxStream<'static, T>) -> LocalBoxStream<'static, T> {
         let paced = answer.enumerate().then(move |(place, part)| async move {
             pass(if place == 0 { self.until_head } else { self.between_parts }).await;
@@ -134,7 +121,6 @@ impl Latency {
         paced.boxed_local()
     }
 
-    /// Waits until the head is due.
     pub(super) async fn until_head(self) {
         pass(self.until_head).await;
     }

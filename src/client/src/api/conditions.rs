@@ -1,5 +1,5 @@
-//! The usual conditions for `Api::until`. A condition is any closure over `Option<&K>`, where `None` is an
-//! absent object. An absent object meets only those conditions that say so.
+//! Usual conditions for `Api::until`: closures over `Option<&K>`, where `None` is an absent object. It meets
+//! only those conditions that say so.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;

@@ -1,8 +1,8 @@
-//! An object that may not exist yet: read it, make or change it, and write it, with the types and rules of
+//! Reads an object that may not exist yet, makes or changes it, and writes it. Types and rules are those of
 //! kube-rs's `Api::entry`.
 //!
 //! A commit overwrites no other writer: a changed object carries the version that was read, and a new one is
-//! created. If another writer was faster, that is a conflict.
+//! created.
 
 use std::fmt;
 
@@ -199,7 +199,6 @@ impl<K> OccupiedEntry<'_, K> {
         Ok(())
     }
 
-    /// Fills in name and namespace, or refuses others.
     fn complete(&mut self) -> Result<(), CommitError>
     where
         K: Resource,

@@ -1,7 +1,7 @@
 //! One request of a verb and its answer.
 //!
-//! 1. An object of a kind with namespaces is requested in one namespace only. Without it, a server answers
-//!    that it does not know the path, which looks like an absent object.
+//! 1. A kind with namespaces needs one for a request of one object. Without it, a server does not know the
+//!    path, which looks like an absent object.
 //! 2. An object of another name or namespace than requested is an error. Its connection may return the
 //!    answers of other requests, so the connections of single requests close.
 //! 3. Errors name the request and the field, and quote no value.
@@ -80,7 +80,7 @@ impl<K> Api<K> {
         question.decoded(&self.client.send(request).await?)
     }
 
-    /// The answer must be the object of this name and, if given, of this namespace.
+    /// `asked`: namespace and name of the answer.
     pub(super) async fn ask_for_object<T: Resource + DeserializeOwned>(
         &self,
         request: Result<Built, RequestError>,
@@ -93,7 +93,7 @@ impl<K> Api<K> {
         Ok(object)
     }
 
-    /// Refuses another object, and closes the connections that may have mixed it up.
+    /// Refuses another object, and closes the connections.
     pub(super) async fn is_of_name(
         &self,
         request: String,
@@ -155,7 +155,6 @@ pub(super) fn accepting<K: Resource>(mut request: Built, form: Form) -> Built {
     request
 }
 
-/// An object, if the request does not say.
 pub(super) fn asked_by(request: &Built) -> Asked {
     request.extensions().get().copied().unwrap_or(Asked::OBJECT)
 }
@@ -190,7 +189,7 @@ impl Question {
 
 /// Refuses whole objects where metadata was requested, and tables.
 pub(super) fn checked(asked: Asked, wire: WireKind, body: &[u8]) -> Result<(), Unexpected> {
-    // A Table names its group: without that text, whole objects need no scan.
+    // A Table names its group: without that text, no scan is needed.
     if asked.content == RequestedContent::Objects && memmem::find(body, b"meta.k8s.io/").is_none() {
         return Ok(());
     }
@@ -228,9 +227,8 @@ pub(super) fn encoded<T: Serialize>(body: &T) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(body).map_err(|error| not_made(RequestError::SerializeBody(error)))
 }
 
-/// The error names the field.
 pub(super) fn decoded<T: DeserializeOwned>(body: &[u8]) -> Result<T, JsonError> {
-    // Decoding a text takes a third less than decoding bytes: no string is checked on its own.
+    // A third less time than from bytes: no string is checked on its own.
     let text = std::str::from_utf8(body).map_err(|_| JsonError::not_text())?;
     serde_json::from_str(text).map_err(|error| match error.is_data() {
         true => JsonError::in_text(text, &error),

@@ -1,4 +1,4 @@
-//! Subresources that only one kind has: of pods, service accounts and certificate signing requests.
+//! Subresources of one kind only: of pods, service accounts and certificate signing requests.
 
 use std::fmt;
 

@@ -1,8 +1,7 @@
-//! Lists read page by page, as with client-go's `tools/pager`. `machine/pager.rs` decides which page is
-//! requested next.
+//! Lists read page by page, as with client-go's `tools/pager`.
 //!
 //! All pages are of one version unless the reader has chosen otherwise: an expired page ends the stream with
-//! an error, never with a clean end.
+//! an error.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -37,7 +36,6 @@ pub struct Pages<K: Clone> {
     params: ListParams,
     pager: Pager,
     asking: Option<BoxFuture<'static, Answer>>,
-    /// Pages that have arrived and were not taken.
     waiting: VecDeque<ObjectList<K>>,
     /// Ends the stream after the pages that wait.
     error: Option<Error>,
@@ -217,7 +215,6 @@ impl<K> Pages<K>
 where
     K: Resource + DeserializeOwned + Clone,
 {
-    /// Takes what has arrived, and requests what may be requested now.
     fn advance(&mut self, context: &mut Context<'_>) {
         loop {
             if self.asking.is_none() && self.error.is_none() {

@@ -1,10 +1,9 @@
-//! Whether and when a failed request is tried again: a watch, a wait for a condition, a write that met a
-//! conflict.
+//! Whether and when a failed request is tried again.
 //!
 //! 1. An error is final where waiting changes nothing: the request could not be made, or the server refuses
 //!    the request itself, the caller's rights or the kind.
-//! 2. Waits are random only to spread clients, so the standard library's numbers suffice. For a client in
-//!    process they come from the seed of its runtime: a simulation repeats them.
+//! 2. Random waits only spread clients, so the standard library's numbers suffice. For a client in process
+//!    they come from the seed of its runtime: a simulation repeats them.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The subresources of pods that are streams: logs, commands, the main process, ports. A websocket request is
-//! not sent again when its connection breaks: the command may have run.
+//! Streams of pods: logs, commands, the main process, ports. A websocket request is not sent again when its
+//! connection breaks: the command may have run.
 
 use std::time::Duration;
 
@@ -212,7 +212,6 @@ impl Api<Pod> {
         .await
     }
 
-    /// `serve` makes the caller's handle and its background work from the connection.
     async fn upgraded<T: Send + 'static, F: Future<Output = ()> + 'static>(
         &self,
         request: Result<Built, RequestError>,

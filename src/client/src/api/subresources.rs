@@ -1,4 +1,4 @@
-//! The parts of an object that have a path of their own: status, scale, and any other by its name.
+//! Parts of an object with their own path: status, scale, and any other by its name.
 
 use std::fmt;
 
@@ -270,7 +270,6 @@ impl<K: Resource> Api<K> {
     }
 }
 
-/// For subresources that carry the name of their object.
 impl<K: Resource> Api<K> {
     async fn get_named<T: Resource + DeserializeOwned>(
         &self,

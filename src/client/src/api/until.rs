@@ -1,6 +1,5 @@
-//! Waits until a condition holds for the object of one name. Several objects may have the name one after the
-//! other. The condition sees each state and each absence, also one that a gap in the watch has hidden
-//! (`informer_core::until`).
+//! Waits until a condition holds for the object of one name. The condition sees each state and each absence,
+//! also one that a gap in the watch has hidden (`informer_core::until`).
 
 use std::convert::Infallible;
 use std::fmt;
@@ -60,7 +59,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Returns the object, or its absence, if the condition holds for this state or for an absence before it.
+    /// Returns the object, or its absence, if the condition holds now or held for an absence before.
     fn observe<K: Resource, V: Verdict>(
         &mut self,
         object: Option<K>,
@@ -174,7 +173,7 @@ where
                 let object = match event {
                     Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => Some(object),
                     Ok(WatchEvent::Deleted(_)) => None,
-                    // A bookmark: the server has answered, and the object has not changed.
+                    // A bookmark: the server has answered.
                     Ok(_) => {
                         known.error = None;
                         continue;

@@ -1,10 +1,9 @@
 //! A watch as a stream of events that continues by itself.
 //!
-//! 1. No event is lost or repeated: each connection continues after the version of the last delivered event
-//!    or bookmark, and an event at or below that version is left out and counted.
-//! 2. Every failure is an item, and the stream continues after it. It ends only if its version has expired
-//!    and the reader names no other, or if the client's thread has ended.
-//! 3. While the reader does not read, only a few chunks are read from the connection (`../body.rs`).
+//! 1. No event is lost or repeated: each connection continues after the last delivered event or bookmark, and
+//!    an event at or below that version is left out and counted.
+//! 2. Every failure is an item, and the stream continues. It ends only if its version has expired and the
+//!    reader names no other, or if the client's thread has ended.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -47,7 +46,6 @@ pub struct Watch<K> {
     asked: Asked,
     resume: WatchResume,
     connection: Connection,
-    /// The encoding of the events that have arrived.
     wire: WireKind,
     splitter: Splitter,
     arrived: VecDeque<Frame>,
@@ -191,7 +189,7 @@ impl<K> Watch<K> {
         }
     }
 
-    /// Counts the failure and returns it as the item.
+    /// Also decides how the watch continues.
     fn failed(&mut self, error: Error) -> Error {
         tracing::debug!(target: "actix_informer::client", resource = %self.api.scope.name(), version = self.version(), %error, "a watch failed");
         if matches!(error, Error::Stopped) {
@@ -326,7 +324,6 @@ impl<K: Resource + DeserializeOwned> Stream for Watch<K> {
     }
 }
 
-/// Refuses a version from which no watch can continue.
 fn check_start(version: &str) -> Result<(), Error> {
     if matches!(version, "" | "0") {
         let why = "a watch begins at the version of a list, or with WatchParams::initial_events";

@@ -1,5 +1,5 @@
-//! The headers of Kubernetes' user impersonation: the user that a client acts as. The escaping of extra keys
-//! is client-go's (`transport/round_trippers.go`).
+//! The headers of Kubernetes' user impersonation. The escaping of extra keys is client-go's
+//! (`transport/round_trippers.go`).
 //!
 //! Groups, a uid or extra values without a user are refused: the server would refuse every request.
 
@@ -24,8 +24,7 @@ impl Impersonation {
         *self == Self::default()
     }
 
-    /// Removes what a kubeconfig contains, whose groups come first. Nothing is left if the kubeconfig names
-    /// the user.
+    /// Removes what a kubeconfig contains, whose groups come first; all if it names the user.
     pub(crate) fn without(mut self, written: &Self) -> Self {
         if written.user.is_some() {
             return Self::default();
@@ -65,7 +64,7 @@ impl Impersonation {
     }
 }
 
-/// A percent sign is escaped, too, so that the server can undo the escaping.
+/// Also escapes the percent sign, so that the server can undo it.
 fn escaped(key: &str) -> String {
     key.bytes().fold(String::new(), |mut text, byte| {
         match byte {

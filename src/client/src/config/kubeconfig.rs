@@ -1,11 +1,10 @@
 //! Makes configurations of kubeconfig files, by the rules of kubectl (client-go's `tools/clientcmd`).
-//! `tests/identity/kubeconfigs.rs` has a table of them.
 //!
 //! 1. In several files, the first definition of a name wins. Missing files of a list are skipped; a single
 //!    missing file is an error.
-//! 2. A client reads its files again for credentials and authorities; the context stays. If the server, the
-//!    way to it, the way to log in or the user to act as has changed, the old credentials stay and an error
-//!    says so: new credentials never go to an old server or issuer.
+//! 2. Credentials and authorities are read again; the context stays. If the server, the way to it, the way to
+//!    log in or the user to act as has changed, the old credentials stay and an error says so: new
+//!    credentials never go to an old server or issuer.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +26,7 @@ mod user;
 use file::File;
 use informer_core::words::quoted;
 
-/// Files that are read again, and what is taken from them.
+/// Files that are read again.
 #[derive(Clone)]
 pub(crate) struct Origin {
     paths: Arc<[PathBuf]>,
@@ -60,7 +59,6 @@ impl Fixed {
         Self { endpoint, name, is_unchecked, proxy, plugin, acts_as }
     }
 
-    /// The first value that differs.
     fn difference(&self, now: &Self) -> Option<&'static str> {
         let differences = [
             (self.endpoint != now.endpoint, "the server"),
@@ -166,8 +164,7 @@ impl Origin {
         })
     }
 
-    /// Returns `material` with the files' current credentials. Fails if a change requires a new client.
-    /// Blocking.
+    /// Returns `material` with the current credentials. Fails if a change requires a new client. Blocking.
     pub(crate) fn read_again(&self, way: Way, mut material: Material) -> Result<Material, Error> {
         let now = convert(merged(&self.paths)?, Some(&self.context), &self.paths)?;
         let now = sent(now, way)?.config;
@@ -213,7 +210,6 @@ impl Origin {
     }
 }
 
-/// `None` when the files define nothing and no context is named.
 fn from_nonempty_files(paths: &[PathBuf], context: Option<&str>) -> Result<Option<Config>, Error> {
     let file = merged(paths)?;
     let is_empty = file.contexts.is_empty() && file.clusters.is_empty() && context.is_none();
@@ -265,7 +261,7 @@ fn convert(mut file: File, context: Option<&str>, paths: &[PathBuf]) -> Result<C
     Ok(config)
 }
 
-/// The path for errors: only a single file can be named.
+/// Only a single file can be named.
 fn single(paths: &[PathBuf]) -> Option<PathBuf> {
     match paths {
         [path] => Some(path.clone()),

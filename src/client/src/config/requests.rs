@@ -1,5 +1,4 @@
-//! Settings of requests: how many, how fast, how often again, and how warnings are handled. Defaults are
-//! client-go's, unless a setting gives a reason for another value.
+//! Settings of requests. Defaults are client-go's, unless a setting says why not.
 
 use std::sync::Arc;
 use std::time::Duration;

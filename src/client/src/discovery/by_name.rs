@@ -1,6 +1,6 @@
-//! Resources that are found by name, and what can be done with them. Of kinds that are followed by name, the name
-//! is looked up when a source needs it: an unknown name, a category and a resource that cannot be watched count
-//! as a missing kind (`Gone`), which the reflector requests again.
+//! Resources that are found by name. A source that follows a name looks it up when it needs it: an unknown
+//! name, a category and a resource that cannot be watched count as a missing kind (`Gone`), which the
+//! reflector requests again.
 
 use std::ops::Deref;
 use std::sync::Arc;

@@ -1,13 +1,13 @@
 //! A cache of discovery on disk, which kubectl shares (client-go's `discovery/cached/disk`). Every function
 //! blocks. In `--cache-dir`, `discovery/<host>_<port>/servergroups.json` and
 //! `discovery/<host>_<port>/<group>/<version>/serverresources.json` have the old form; `http/` has the
-//! aggregated answers with their ETags (`disk/answers.rs`).
+//! aggregated answers (`disk/answers.rs`).
 //!
 //! 1. A file that is missing, too old, too large or invalid makes the whole cache a miss. kubectl writes no
 //!    file for a version without resources, so its cache of such a server is a miss.
-//! 2. A file that is written here appears under its name only when it is complete, and only its owner can
-//!    read it. Names that could lead to another place are not written, and not followed.
-//! 3. An incomplete discovery is not written: what is missing would be missing for every reader.
+//! 2. A written file appears under its name only when it is complete, and only its owner can read it. Names
+//!    that could lead to another place are neither written nor followed.
+//! 3. An incomplete discovery is not written: every reader would miss the rest.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -27,7 +27,7 @@ mod answers;
 
 /// As for kubectl.
 pub(super) const TTL: Duration = Duration::from_secs(6 * 60 * 60);
-/// How far the clock of another machine may be ahead. Later files are not trusted.
+/// How far the clock of another machine may be ahead.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(60);
 /// In bytes, for a document and its headers.
 const FILE_LIMIT: u64 = DOCUMENT_LIMIT as u64 + (64 << 10);
@@ -59,7 +59,6 @@ impl Disk {
         }
     }
 
-    /// Everything, if all files exist, are younger than `ttl` and can be read.
     pub(super) fn load(&self, ttl: Duration) -> Option<Stored> {
         let (body, mut age) = read(&self.documents.join(GROUPS), ttl)?;
         let mut groups = legacy::groups(&body).ok().filter(|groups| !groups.is_empty())?;
@@ -80,7 +79,7 @@ impl Disk {
         answers::read(&file)
     }
 
-    /// Fails at the first file that cannot be written. The files before it stay: each is complete.
+    /// Fails at the first file that cannot be written. Earlier files stay: each is complete.
     pub(super) fn store(
         &self,
         resources: &ServerResources,
@@ -114,8 +113,8 @@ impl Disk {
     }
 }
 
-/// The URL without the scheme, with `_` for each character that a file system might refuse, and for each part
-/// that would lead out of the directory.
+/// The URL without the scheme, with `_` for characters that a file system might refuse and parts that would
+/// lead out of the directory.
 fn directory_of(url: &str) -> PathBuf {
     let host = url.replacen("https://", "", 1).replacen("http://", "", 1);
     let safe = |c: char| c.is_ascii_alphanumeric() || "_()/.".contains(c);
@@ -124,7 +123,6 @@ fn directory_of(url: &str) -> PathBuf {
     host.split('/').filter(|text| !text.is_empty()).map(part).collect()
 }
 
-/// `None` if the file is not younger than `ttl`.
 fn read(path: &Path, ttl: Duration) -> Option<(Vec<u8>, Duration)> {
     let file = fs::File::open(path).ok()?;
     let metadata = file.metadata().ok()?;

@@ -1,8 +1,8 @@
-//! Reads the discovery documents of API servers: aggregated discovery (`APIGroupDiscoveryList`, v2 and
-//! v2beta1) and the old form (`APIVersions`, `APIGroupList`, `APIResourceList`). No error quotes a value.
+//! Reads the discovery documents of API servers: aggregated (`APIGroupDiscoveryList`, v2 and v2beta1) and old
+//! (`APIVersions`, `APIGroupList`, `APIResourceList`).
 //!
-//! 1. A missing or null field is an empty one, as for client-go: servers in Go send null for an empty list.
-//!    What has no name or no kind is left out, as by client-go.
+//! 1. As for client-go, a missing or null field is an empty one (servers in Go send null for an empty list),
+//!    and what has no name or no kind is left out.
 //! 2. A `Stale` version counts as failed: its server did not answer.
 
 use std::sync::Arc;
@@ -62,7 +62,6 @@ pub(super) fn parsed<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, Doc
     serde_json::from_slice(body).map_err(|error| DocumentError::Json(JsonError::from(&error)))
 }
 
-/// Null counts as a missing field.
 pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     from: D,
 ) -> Result<T, D::Error> {
@@ -203,7 +202,7 @@ fn api_resource((group, version): (&str, &str), kind: &str, plural: &str) -> Api
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
 }
 
-/// If it names no version, it has those of its resource.
+/// Without a version, it has those of its resource.
 fn subresource(
     own: (&str, &str),
     (group, version, kind): (&str, &str, &str),

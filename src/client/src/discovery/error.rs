@@ -1,5 +1,5 @@
-//! Why a name could not be resolved, or a server's resources could not be discovered. An error can be cloned:
-//! all callers that waited for one answer get the same error.
+//! Why a name could not be resolved, or resources could not be discovered. All callers that waited for one
+//! answer get the same error.
 
 use std::sync::Arc;
 use std::time::Duration;

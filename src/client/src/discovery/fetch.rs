@@ -1,8 +1,7 @@
 //! Requests everything that a server serves: `/api` and `/apis` in the aggregated form, with the ETags of the
 //! last answers. If the server knows only the old form, also the resources of each version of each group.
 //!
-//! A server without a core group (404 for `/api`) has none; a failure of `/apis` is an error. A version that
-//! fails is named beside what was found.
+//! 404 for `/api` means no core group; a failure of `/apis` is an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +35,7 @@ pub(super) const ROOTS: [&str; 2] = ["/api", "/apis"];
 pub(super) struct Fetched {
     pub(super) resources: ServerResources,
     pub(super) roots: TaggedRoots,
-    /// The aggregated answers with their ETags, for a cache on disk. `None` if nothing has changed.
+    /// Aggregated, with ETags, for a cache on disk. `None` if nothing has changed.
     pub(super) bodies: [Option<Response<Bytes>>; 2],
     pub(super) is_aggregated: bool,
 }
@@ -200,7 +199,7 @@ async fn resources(
     (group, version): (String, String),
 ) -> Result<Resources, String> {
     let (group, version) = (group.as_str(), version.as_str());
-    // A name in a document becomes part of a path only if it leads nowhere else.
+    // A name in a document must not lead to another path.
     let names = [("group", group), ("version", version)];
     for (what, text) in names.into_iter().filter(|(_, text)| !text.is_empty()) {
         segment(what, text).map_err(|error| error.to_string())?;

@@ -7,9 +7,9 @@
 //! 3. Among several: version `v1` of the core group, then the groups in the server's order, in each the
 //!    preferred version first.
 //!
-//! It differs where kubectl drops a part of the name. A short name with a version means that version, not the
-//! preferred one. A kind without a group is found in any group and in any case; kubectl finds it in the core
-//! group alone, unless its singular is the same word.
+//! Unlike kubectl, a short name with a version means that version, not the preferred one. A kind without a
+//! group is found in any group and in any case; kubectl finds it only in the core group, unless its singular
+//! is the same word.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,6 @@ pub(crate) fn resolve(server: &ServerResources, text: &str) -> Option<Found> {
     })
 }
 
-/// `name.version.group` if there are two dots, and `name.group`.
 fn parts(text: &str) -> (Option<Asked<'_>>, Asked<'_>) {
     let (name, group) = text.split_once('.').unwrap_or((text, ""));
     let full = group.split_once('.').map(|(version, group)| Asked { name, version, group });
@@ -120,7 +119,7 @@ fn is_named(resource: &DiscoveredResource, name: &str) -> bool {
     resource.api.plural == name || resource.singular == name
 }
 
-/// The first by priority. A group that does not exist may be the beginning of one.
+/// The first by priority.
 fn first(
     server: &ServerResources,
     asked: Asked<'_>,
@@ -157,7 +156,7 @@ fn by_priority(server: &ServerResources) -> impl Iterator<Item = &Arc<Discovered
     core.chain(rest).flat_map(|version| &version.resources)
 }
 
-/// Each in its preferred version. Empty if there is no such category.
+/// Each in its preferred version.
 pub(crate) fn category(server: &ServerResources, name: &str) -> Vec<Arc<DiscoveredResource>> {
     let mut found: Vec<Arc<DiscoveredResource>> = Vec::new();
     for resource in server.all().filter(|resource| resource.categories.iter().any(|of| of == name)) {
@@ -204,7 +203,7 @@ pub(crate) fn alike(server: &ServerResources, text: &str) -> Vec<String> {
     let name = text.split('.').next().unwrap_or_default().to_lowercase();
     let score = |resource: &Arc<DiscoveredResource>| {
         let names = [&resource.api.plural, &resource.singular].into_iter().chain(&resource.short_names);
-        // Longer names are no names of Kubernetes, and would take long.
+        // Longer names are no names of Kubernetes, and take long.
         let names = names.filter(|known| known.len() <= LONGEST_NAME);
         names.map(|known| strsim::jaro_winkler(&name, known)).fold(0.0, f64::max)
     };
@@ -215,7 +214,7 @@ pub(crate) fn alike(server: &ServerResources, text: &str) -> Vec<String> {
             scored.push((score, resource.name()));
         }
     }
-    // The sort is stable: equally alike names stay in the order of priority.
+    // The sort is stable: equal scores stay in the order of priority.
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
     scored.into_iter().take(OFFERED).map(|(_, name)| shortened(&name, LONGEST_NAME)).collect()
 }

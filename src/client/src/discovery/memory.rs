@@ -4,8 +4,8 @@
 //!    other. The last of them drops it.
 //! 2. An answer serves for its time to live from the start of its request. An incomplete one serves shorter,
 //!    from its arrival, because slow answers are the incomplete ones.
-//! 3. An answer whose request began after a question answers it. Without such an answer, a name that is not
-//!    found asks once more: a kind that exists when a question begins is found.
+//! 3. An answer whose request began after a question answers it. Otherwise a name that is not found asks once
+//!    more: a kind that exists when a question begins is found.
 //! 4. Unknown names ask at most [`BURST`] times at once, then once every [`BETWEEN`].
 
 use std::panic::AssertUnwindSafe;
@@ -96,11 +96,10 @@ pub(crate) struct Begun {
 #[derive(Debug)]
 pub(crate) enum Next {
     Use(Known),
-    /// This question makes the request.
     Ask(Asking),
-    /// Another question makes the request, whose answer may serve this one, too.
+    /// Another question makes the request; its answer may serve this one.
     Wait(Asking),
-    /// Too many names were not found: ask again after this time.
+    /// Too many unknown names: ask again after this time.
     HoldBack(Duration, Known),
 }
 
@@ -214,7 +213,7 @@ async fn counted(memory: Arc<Memory>, asking: impl Future<Output = Answer>) -> A
     answer
 }
 
-/// By default. A later answer costs two requests, which a server with ETags answers with 304 and no body.
+/// By default. A later answer costs two requests; with ETags the answers have no body.
 pub(crate) const TTL: Duration = Duration::from_secs(10 * 60);
 pub(crate) const INCOMPLETE_TTL: Duration = Duration::from_secs(30);
 pub(crate) const BURST: u32 = 8;
@@ -233,7 +232,6 @@ pub(crate) struct Question {
 pub(crate) struct KeptOrigin {
     /// When its request began, in that order. 0 for a cache on disk: before every question.
     pub(crate) order: u64,
-    /// When its request began.
     pub(crate) at: Instant,
     /// Its age then. Zero, except for a cache on disk.
     pub(crate) age: Duration,

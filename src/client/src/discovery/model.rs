@@ -1,5 +1,5 @@
-//! What a server serves, in one form for all versions of its discovery documents. Groups and their versions
-//! are in the server's order, the core group first: this is their priority.
+//! What a server serves, in one form for all discovery documents. Groups and their versions are in the
+//! server's order, the core group first: this is their priority.
 
 use std::fmt;
 use std::sync::Arc;

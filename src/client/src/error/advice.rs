@@ -1,8 +1,5 @@
-//! What a person can do about a refused request, behind the server's own words. `../list_watch/refusal.rs`
-//! uses the same sentences for lists and watches.
-//!
-//! Advice is given only if the answer says what is wrong. It holds no secret: of credentials, it names kind,
-//! file or program.
+//! What a person can do about a refused request, behind the server's own words. Advice is given only if the
+//! answer says what is wrong. Of credentials, it names kind, file or program.
 
 use http::Method;
 use kube_core::response::Status;

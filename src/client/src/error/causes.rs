@@ -1,8 +1,8 @@
 //! Causes of failures outside the requests themselves: credential plugin, OpenID Connect login, proxy, and
 //! streams after their request was accepted.
 //!
-//! No text holds a secret or bytes from a peer, with three exceptions: the end of a plugin's stderr, the code
-//! of a proxy's answer, and a server's shortened reason for closing a stream.
+//! No text holds a secret or bytes from a peer, except the end of a plugin's stderr, the code of a proxy's
+//! answer, and a server's shortened reason for closing a stream.
 
 use std::io;
 use std::sync::Arc;

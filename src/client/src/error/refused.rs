@@ -1,8 +1,5 @@
-//! The answer of a server that refuses a request, with method and path of the request; never with its query,
-//! body or headers.
-//!
-//! The status is bounded and without the client's token (`status.rs`). Its message is the server's, and may
-//! quote a value of a refused write.
+//! The refusal of a request by a server, with method and path; never with the request's query, body or
+//! headers.
 
 use std::fmt;
 use std::ops::Deref;
@@ -61,7 +58,7 @@ impl Refused {
         Self { credentials, ..self }
     }
 
-    /// The token with which an expired list can go on at a newer version.
+    /// With it, an expired list can go on at a newer version.
     pub(crate) fn continue_token(&self) -> Option<&str> {
         self.status.metadata.as_ref()?.continue_.as_deref()
     }

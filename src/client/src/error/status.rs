@@ -1,5 +1,4 @@
-//! Reads a server's error: an HTTP answer that is not a success, or an ERROR event of a watch. Its class
-//! decides what happens next.
+//! Reads a server's error: an HTTP answer that is not a success, or an ERROR event of a watch.
 //!
 //! 1. An answer and an event with the same error have the same result.
 //! 2. A body that is not a `Status` is typed by its HTTP code and quoted, shortened. If its Content-Type is
@@ -31,7 +30,6 @@ const TOKEN_PLACEHOLDER: &str = "[the token]";
 /// Shorter tokens are not replaced: they occur in ordinary words.
 const MIN_TOKEN_BYTES: usize = 8;
 
-/// Accepts more than servers send: null for every field.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Received {
@@ -84,7 +82,7 @@ pub(crate) fn of_parts(head: &Parts, body: &[u8]) -> Status {
     of_answer(authorization, (head.status.as_u16(), retry_after::of(&head.headers)), body)
 }
 
-/// `authorization`: the header of the request, which the server may have repeated.
+/// `authorization`: of the request; the server may have repeated it.
 fn of_answer(
     authorization: Option<&HeaderValue>,
     (code, retry_after): (u16, Option<Duration>),

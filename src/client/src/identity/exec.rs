@@ -2,8 +2,8 @@
 //! client-go's (`plugin/pkg/client/auth/exec`, `clientcmd/api/v1.ExecConfig`,
 //! `pkg/apis/clientauthentication.Cluster`, KEP-541, KEP-3331).
 //!
-//! A plugin that the policy, the terminal or the version refuses never starts. No Debug, error or log holds a
-//! token or key; errors quote only the end of stderr. [`Plugin::run`] blocks for at most its limit.
+//! A plugin that the policy, the terminal or the version refuses never starts. [`Plugin::run`] blocks for at
+//! most its limit.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -49,8 +49,7 @@ pub enum PluginPolicy {
 }
 
 impl PluginPolicy {
-    /// For a list, returns the file without links, since a link may lead elsewhere later. Blocking: looks for
-    /// files.
+    /// For a list, returns the file without links, since a link may lead elsewhere later. Blocking.
     fn program(&self, command: &str) -> Option<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         match self {
@@ -68,8 +67,7 @@ impl PluginPolicy {
     }
 }
 
-/// Relative folders in `path` are skipped, as in Go's `exec.LookPath`: they depend on where the process was
-/// started.
+/// Skips relative folders, as Go's `exec.LookPath`: they depend on where the process was started.
 fn looked_up(name: &str, path: &OsStr) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|file| is_program(file));
@@ -106,7 +104,7 @@ pub(crate) struct Variable {
     pub(crate) value: String,
 }
 
-/// What a plugin with `provideClusterInfo` receives.
+/// With `provideClusterInfo`.
 #[derive(Clone, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct ClusterInfo {
@@ -154,7 +152,6 @@ pub(crate) struct ProvidedCredentials {
 }
 
 impl Plugin {
-    /// Refuses a plugin that the policy does not allow, and an incomplete description.
     pub(crate) fn new(
         config: &PluginConfig,
         cluster: &ClusterInfo,
@@ -205,7 +202,6 @@ impl Plugin {
         &self.command
     }
 
-    /// Blocks.
     pub(crate) fn run(&self) -> Result<ProvidedCredentials, PluginError> {
         let interactive = self.is_interactive(std::io::stdin().is_terminal())?;
         let mut command = Command::new(&self.program);
@@ -253,7 +249,6 @@ impl fmt::Debug for PluginConfig {
 
 impl fmt::Debug for Plugin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Arguments and variables may be secrets.
         f.debug_struct("Plugin").field("command", &self.command).finish_non_exhaustive()
     }
 }

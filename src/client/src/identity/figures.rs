@@ -35,7 +35,7 @@ pub struct CallFigures {
 }
 
 impl CallFigures {
-    /// A file that could not be read comes before the call: that is none.
+    /// A file that could not be read comes before the call: no call is counted.
     pub(super) fn count(&mut self, called: Result<&Read, &Error>) {
         let outcome = match called {
             Ok(_) => &mut self.succeeded,

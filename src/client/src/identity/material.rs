@@ -1,10 +1,8 @@
-//! What an identity is made of: files, inline text, a plugin or a login; and the TLS configurations that
-//! follow.
+//! What an identity is made of: files, inline text, a plugin or a login; and its TLS configurations.
 //!
 //! 1. A certificate or token in the kubeconfig wins over its plugin, as in client-go. The token of an OpenID
 //!    Connect login is also sent beside a certificate: one may be for a front, the other for the server.
-//! 2. Files are read on blocking threads, and plugins run on their own thread: no arbiter waits.
-//! 3. Certificate and key are read together. If they do not fit, the old pair stays.
+//! 2. Certificate and key are read together. If they do not fit, the old pair stays.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,7 +24,7 @@ use super::exec::ProvidedCredentials;
 use crate::error::Error;
 use crate::tls;
 
-/// How long before their end credentials are renewed; at most a tenth of their life.
+/// Credentials are renewed this long before their end; at most a tenth of their life.
 const AHEAD: Duration = Duration::from_secs(60);
 /// For a certificate and a key that do not fit.
 const TRIES: u32 = 3;
@@ -48,7 +46,7 @@ pub(crate) enum Trust {
 #[derive(Clone)]
 pub(crate) enum Login {
     Token(SecretString),
-    /// `otherwise` is used until the file was read once. It is as old as the kubeconfig.
+    /// `otherwise`, as old as the kubeconfig, is used until the file was read once.
     TokenFile {
         path: PathBuf,
         otherwise: Option<SecretString>,
@@ -61,9 +59,9 @@ pub(crate) enum Login {
 
 #[derive(Clone)]
 pub(crate) struct Material {
-    /// None for plain http.
+    /// For https.
     pub(crate) tls: Option<TlsMaterial>,
-    /// None without an https proxy.
+    /// For an https proxy.
     pub(crate) proxy_tls: Option<ProxyTlsMaterial>,
     pub(crate) login: Option<Login>,
     pub(crate) provider: Option<Arc<Provider>>,
@@ -72,7 +70,7 @@ pub(crate) struct Material {
     pub(crate) has_read_token: Arc<AtomicBool>,
 }
 
-/// Returns the material with the current credentials of its kubeconfig. Blocking: files.
+/// With the current credentials of the kubeconfig. Blocking.
 pub(crate) type ReadAgain = Arc<dyn Fn(Material) -> Result<Material, Error> + Send + Sync>;
 
 #[derive(Clone)]
@@ -133,7 +131,7 @@ impl Material {
         self.tls.is_some() || self.proxy_tls.is_some()
     }
 
-    /// Kinds of credentials, with names of files and programs; no content.
+    /// With names of files and programs; no content.
     pub(crate) fn credentials(&self) -> String {
         let certificate =
             self.tls.as_ref().and_then(|tls| tls.certificate.as_ref()).map(|(chain, _)| match chain {
@@ -155,7 +153,7 @@ impl Material {
     }
 
     /// Reads all but token files and providers, which wait for the first request. Returns what was read if
-    /// that is all. Blocking: files.
+    /// that is all. Blocking.
     pub(crate) fn check(&self) -> Result<Option<Read>, Error> {
         let has_token_file = matches!(self.login, Some(Login::TokenFile { .. }));
         let login = self.login.clone().filter(|_| !has_token_file);
@@ -174,7 +172,6 @@ impl Material {
         self.login.is_none() && (is_login || !has_certificate)
     }
 
-    /// Whether [`Self::read_elsewhere`] asks the provider.
     pub(crate) fn asks_provider(&self, kept: Option<&Read>) -> bool {
         let has = kept.is_some_and(|kept| kept.plugin.is_some());
         self.provider.is_some() && self.needs_provider() && !has
@@ -266,8 +263,7 @@ impl Material {
         Ok(Some(Tls { config, server_name: material.server_name.clone() }))
     }
 
-    /// Also trusts the system's authorities: the configured ones are the cluster's, and a proxy stands
-    /// outside it.
+    /// Also trusts the system's authorities: a proxy stands outside the cluster.
     pub(crate) fn tls_with_proxy(&self, read: &Read) -> Result<Option<Tls>, Error> {
         let Some(material) = &self.proxy_tls else { return Ok(None) };
         let roots = match &material.trust {

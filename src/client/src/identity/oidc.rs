@@ -1,9 +1,9 @@
 //! The OpenID Connect login of a kubeconfig (`auth-provider: oidc`), by client-go's rules
 //! (`plugin/pkg/client/auth/oidc`).
 //!
-//! 1. New tokens are kept in memory only; the kubeconfig is never written. Tokens that another program
-//!    (kubectl) writes there replace the known ones.
-//! 2. No token or secret stands in a Debug, an error or a log. Only the `error` code of a refusal is read.
+//! 1. New tokens stay in memory: the kubeconfig is never written. Tokens that another program writes there
+//!    replace the known ones.
+//! 2. Only the `error` code of a refusal is read.
 //! 3. Issuer and token host are asked only over TLS or on this machine (`../credentials.rs`).
 //! 4. The client's secret is sent in the header (`client_secret_basic`); if refused, in the form
 //!    (`client_secret_post`, RFC 6749 section 2.3.1). The next time begins with the way that worked.
@@ -45,8 +45,7 @@ enum Shown {
 pub(crate) type AskIssuer =
     Box<dyn Fn(Request<Vec<u8>>) -> BoxFuture<'static, Result<Response<Bytes>, Error>> + Send + Sync>;
 
-/// Makes a client without credentials for this URL and authority. Passed in, because clients depend on
-/// identities.
+/// Makes a client without credentials. Passed in, because clients depend on identities.
 pub(crate) type Issuers = fn(&str, Option<&[u8]>) -> Result<AskIssuer, Error>;
 
 pub(crate) struct Oidc {
@@ -129,8 +128,8 @@ impl Oidc {
         })
     }
 
-    /// Takes over tokens that have changed in the kubeconfig, now read as `now`. Returns `false` if that is
-    /// another login.
+    /// Takes over changed tokens of the kubeconfig, now read as `now`. Returns `false` if that is another
+    /// login.
     pub(crate) fn adopt(&self, now: &Self) -> bool {
         if !self.is_same_login(now) {
             return false;
@@ -200,7 +199,6 @@ impl Oidc {
                     self.takes_form.store(*shown == Shown::InForm, Ordering::Relaxed);
                     return self.read(answer.body());
                 }
-                // The refusal may repeat secrets, so its text is not kept.
                 Err(Error::Refused(status)) if matches!(status.code, 400 | 401) => {
                     let is_of_token = is_of_token(&status.message);
                     refused = Some(self.malformed("it refuses the refresh-token; log in again"));
@@ -240,7 +238,7 @@ impl Oidc {
         request.map_err(|_| self.malformed("a header cannot be made of the client-id"))
     }
 
-    /// Returns a client for the URL's host (the token host may not be the issuer), and its path and query.
+    /// For the URL's host (the token host may not be the issuer), with its path and query.
     fn at(&self, url: &str, issuers: Issuers) -> Result<(AskIssuer, String), OidcError> {
         let uri: http::Uri = url.parse().map_err(|_| self.malformed("a URL in it cannot be read"))?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
@@ -312,8 +310,7 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, FORM).to_string()
 }
 
-/// Whether the refresh token itself is refused. The issuer then accepted the client: a second way would fail,
-/// too.
+/// Whether the refresh token itself is refused: a second way would fail, too.
 fn is_of_token(message: &str) -> bool {
     serde_json::from_str::<Refusal>(message).is_ok_and(|refusal| refusal.error == "invalid_grant")
 }

@@ -3,8 +3,8 @@
 //! 1. A header of the caller stays, and the client adds none of that name.
 //! 2. After 401 for the client's own credentials, or a handshake that failed because of a certificate, the
 //!    request was not handled: it is sent once again if the identity could be renewed.
-//! 3. An answer that is not a success carries the sent Authorization header, so that errors can omit it. A
-//!    401 carries the kind of the credentials.
+//! 3. A refusal carries the sent Authorization header, so that errors can omit it. A 401 carries the kind of
+//!    the credentials.
 //! 4. If the caller names the user to act as, no group, uid or extra value of the client is added, as in
 //!    client-go (`transport/round_trippers.go`, `impersonatingRoundTripper`).
 
@@ -79,7 +79,7 @@ async fn send_as(
     Ok(answer)
 }
 
-/// Whether a handshake failed because of either side's certificate. What breaks later may have been handled.
+/// Of a handshake only: what breaks later may have been handled.
 fn is_about_certificates(error: &TransportError) -> bool {
     let (TransportError::Connect { source, .. }
     | TransportError::Proxy { source: ProxyError::Tls(source), .. }) = error
@@ -91,7 +91,7 @@ fn is_about_certificates(error: &TransportError) -> bool {
 
 const DEFAULT_USER_AGENT: &str = concat!("actix-informer/", env!("CARGO_PKG_VERSION"));
 
-/// Names the user to act as. Other headers about this user begin with [`IMPERSONATION`].
+/// The user to act as.
 const USER: &str = "impersonate-user";
 const IMPERSONATION: &str = "impersonate-";
 

@@ -1,8 +1,7 @@
 //! Ends a request whose answer takes too long. `../config/limits.rs` has the limits.
 //!
-//! 1. The head of a list or a write has a longer limit: the API server gives up after 60 s
-//!    (`--request-timeout`), an admission webhook after 30 s, and only their answer says whether anything was
-//!    written. The time in which credentials are obtained does not count.
+//! 1. The head of a list or a write has a longer limit: only the server's answer says whether anything was
+//!    written.
 //! 2. A deadline of the body counts only while the reader waits. Bytes that arrived before the end of a watch
 //!    are delivered.
 
@@ -27,7 +26,7 @@ type Answer = Result<Response<Body>, TransportError>;
 pub(super) struct Deadlines {
     head: Duration,
     idle: Option<Duration>,
-    /// The body's end, how long that is after the request, and what is late then.
+    /// The body's end, how long that is after the request, and what is late.
     ends: Option<(Instant, Duration, &'static str)>,
 }
 
@@ -58,7 +57,7 @@ pub(super) fn is_slow<B>(request: &Request<B>) -> bool {
     !is_read || is_collection(request.uri().path())
 }
 
-/// True for `/apis/apps/v1/namespaces/shop/deployments`, for example.
+/// As `/apis/apps/v1/namespaces/shop/deployments`.
 fn is_collection(path: &str) -> bool {
     let parts: Vec<_> = path.split('/').filter(|part| !part.is_empty()).collect();
     let below = match parts[..] {
@@ -69,7 +68,7 @@ fn is_collection(path: &str) -> bool {
     matches!(below, [_] | ["namespaces", _, _])
 }
 
-/// `None` if an `Instant` cannot hold the time: it is never reached.
+/// `None`: no `Instant` can hold it, so it is never reached.
 fn end(total: Duration, what: &'static str) -> Option<(Instant, Duration, &'static str)> {
     Instant::now().checked_add(total).map(|at| (at, total, what))
 }
@@ -99,10 +98,8 @@ pub(super) async fn send(
 }
 
 struct Timed {
-    /// None after the end.
     body: Option<Body>,
     idle: Option<Duration>,
-    /// As in [`Deadlines`].
     ends: Option<(Instant, Duration, &'static str)>,
     timer: Option<Timer>,
 }

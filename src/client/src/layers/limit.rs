@@ -2,8 +2,7 @@
 //!
 //! 1. A unary request is under way until its body ends. Watches and streams do not count: they last.
 //! 2. Requests pass in the order of arrival.
-//! 3. A request whose turn would come after its own end is refused at once. The error names this limit, so
-//!    that nobody looks for it at the server.
+//! 3. A request whose turn would come after its own end is refused at once. The error names this limit.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,7 +31,7 @@ pub(super) struct Place(Option<OwnedSemaphorePermit>);
 struct Rate {
     interval: Duration,
     burst: u32,
-    /// When the next request may be sent once the burst is used up; before that, in the past.
+    /// When the next request may be sent after the burst; before that, in the past.
     next: Mutex<Option<Instant>>,
 }
 
@@ -99,7 +98,6 @@ impl Limits {
 }
 
 impl Place {
-    /// Keeps the place until the body has ended or is dropped.
     pub(super) fn until_read(self, answer: Response<Body>, of: (&Arc<Traffic>, &Asked)) -> Response<Body> {
         match self.0 {
             Some(permit) => Counted::wrap(answer, permit, of),
@@ -109,7 +107,6 @@ impl Place {
 }
 
 impl Rate {
-    /// Reserves the next turn.
     fn turn(&self, now: Instant, ends: Option<Instant>) -> Result<Instant, TransportError> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let ahead = self.interval * (self.burst - 1);
@@ -132,7 +129,7 @@ impl Log {
         }
     }
 
-    /// The number of waits not logged since the last log; `None` if this one is not logged either.
+    /// The waits not logged since the last log; `None` if this one is not logged either.
     fn due(&self, now: Instant) -> Option<u64> {
         let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.last.is_some_and(|last| now < last + LOG_EACH) {

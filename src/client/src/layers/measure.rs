@@ -1,8 +1,8 @@
 //! A tracing span for each request: a child of the caller's span, on any thread.
 //!
 //! It holds verb, resource, path without query, status, attempts, Audit-ID and milliseconds until the head;
-//! no other header and no byte of a body. The time of the body is not measured: it depends on the reader, and
-//! a watch lasts. Without a subscriber at level debug nothing is computed.
+//! no other header and no byte of a body. The time of the body depends on the reader and is not measured.
+//! Without a subscriber at level debug nothing is computed.
 
 use std::future::Future;
 

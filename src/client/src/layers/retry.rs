@@ -21,7 +21,7 @@ use super::super::request::RequestKind;
 use super::super::retry_after;
 use super::super::transport::Body;
 
-/// A refusal of at most this many bytes is read, so that its connection can be used again.
+/// In bytes. A shorter refusal is read, so that its connection can be used again.
 const READ_OUT: usize = 16 << 10;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT_AFTER_BREAK: Duration = Duration::from_secs(1);
@@ -61,7 +61,6 @@ pub(super) async fn send(
     }
 }
 
-/// `None` if the request may not be sent again.
 fn wait_before_next(is_read: bool, answer: &Answer, attempt: u32) -> Option<Duration> {
     match answer {
         Ok(answer) if answer.status().as_u16() == 429 || answer.status().is_server_error() => {

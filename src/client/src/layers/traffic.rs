@@ -1,10 +1,10 @@
-//! What is counted of a client's requests, on all threads and by all clones of it.
+//! What is counted of a client's requests, on all threads and by all clones of it. Watch events do not pass
+//! here.
 //!
-//! 1. Each attempt counts, as in client-go (`rest/request.go`): a request that is sent again counts twice. One
-//!    that its transport sends again, over another connection than a dead one, counts once.
+//! 1. Each attempt counts, as in client-go (`rest/request.go`). A request that its transport sends again
+//!    after a dead connection counts once.
 //! 2. A program chooses the paths, so the rows are bounded: what does not fit counts under the resource
 //!    `other`.
-//! 3. The lock is held for a few steps. Watch events do not pass here.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -58,7 +58,6 @@ impl ClientFigures {
             let key = |row: &RequestFigures| (row.method, row.verb, Arc::clone(&row.resource), row.code);
             let mut place = self.requests.binary_search_by_key(&key(&row), key);
             if place.is_err() && self.requests.len() >= MOST_ROWS {
-                // What does not fit is in the row of another resource, as in `Rows`.
                 row.resource = "other".into();
                 place = self.requests.binary_search_by_key(&key(&row), key);
             }
@@ -180,7 +179,6 @@ struct Row {
     code: Option<u16>,
 }
 
-/// What a request asks for, as far as it is counted.
 pub(super) struct Asked {
     method: &'static str,
     verb: &'static str,
@@ -195,8 +193,8 @@ impl Asked {
     }
 }
 
-/// A request that is being sent. It counts when it is answered, and when its caller gives it up; not if it was
-/// refused before its first byte, since this process does not lead.
+/// Counts the request when it is answered, or when its caller gives it up; not if it was refused before its
+/// first byte.
 pub(super) struct Sending<'a> {
     traffic: &'a Traffic,
     asked: &'a Asked,
@@ -261,7 +259,7 @@ impl Traffic {
         self.rows().method(asked.method).waits.record(waited);
     }
 
-    /// `sent` are the bytes of the request's body.
+    /// `sent`: bytes of the body.
     fn answered(&self, asked: &Asked, sent: usize, code: Option<u16>, head: Duration) {
         let mut rows = self.rows();
         let figures = rows.method(asked.method);
@@ -303,8 +301,8 @@ impl Rows {
     }
 }
 
-/// The body of an answer that ends by itself: it keeps the place among the requests under way, and its bytes
-/// are counted, until it has ended or is dropped.
+/// Keeps the place among the requests under way, and counts the bytes, until the body has ended or is
+/// dropped.
 pub(super) struct Counted {
     body: Body,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Turns the body of a watch into batches for the reflector: what has arrived at once, in its order.
+//! Turns the body of a watch into batches for the reflector.
 
 use std::sync::Arc;
 use std::task::{Poll, ready};

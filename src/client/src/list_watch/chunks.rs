@@ -18,8 +18,8 @@ use super::{Body, CHUNK_BYTES, CHUNK_OBJECTS};
 use crate::error::TransportError;
 use crate::wire::{Frame, ListHead, SplitError, Splitter};
 
-/// How long the body may take to end after a list's document has closed. The end carries the checksum of the
-/// whole body; it is later than the document only if packets were lost.
+/// From the end of a list's document to the end of the body, which carries the checksum of the whole body. It
+/// is later only if packets were lost.
 const BODY_END_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The time, if somebody asks for the paths of objects.
@@ -56,7 +56,7 @@ impl ChunkReader {
         }
     }
 
-    /// A full chunk; after the end of the document or body, the rest; then `None`.
+    /// A full chunk; at the end, the rest; then `None`.
     pub(super) async fn full(&mut self) -> Result<Option<Vec<Frame>>, ListWatchError> {
         while !self.is_full() && !self.splitter.is_closed() && !self.has_ended {
             let piece = self.body.next().await;
@@ -80,7 +80,6 @@ impl ChunkReader {
         error.map_or_else(|| Ok(self.chunk()), Err)
     }
 
-    /// Of the newest bytes.
     pub(super) fn times(&self) -> Option<Times> {
         self.times
     }
@@ -123,7 +122,7 @@ impl ChunkReader {
         self.frames.len() >= CHUNK_OBJECTS || self.frames_bytes >= CHUNK_BYTES
     }
 
-    /// One piece of the body may hold many chunks: the cost is that of the frames taken.
+    /// Costs only the frames taken: one piece of the body may hold many chunks.
     fn chunk(&mut self) -> Option<Vec<Frame>> {
         let mut bytes = 0;
         let mut fits = |frame: &Frame| {

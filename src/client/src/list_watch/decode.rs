@@ -5,10 +5,10 @@
 //!    after an object that was split by position. The same length proves that, because objects of the same
 //!    uid and version have the same text.
 //! 2. A frame that cannot be used affects no other: it is undecodable if it has a name, otherwise unreadable.
-//!    A panic in a representation makes only its frame unusable. Errors quote no value.
+//!    This also holds after a panic in a representation. Errors quote no value.
 //! 3. Bytes that are not one document are not an object, even if they contain a name: they may hold two.
-//! 4. An object of a namespace that is not kept is dropped before its body is decoded. Its version is
-//!    returned, so that a later watch continues from there.
+//! 4. An object of a namespace that is not kept is dropped before its body is decoded. A later watch
+//!    continues from its version.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,9 +30,9 @@ pub(crate) struct Decoder<R> {
     pub(crate) representation: Arc<R>,
     pub(crate) prune: Prune,
     pub(crate) source: SourceId,
-    /// In which form bodies are read: another one for each resource that a name means.
+    /// Of the body: another one for each resource that a name means.
     pub(crate) form: u32,
-    /// If the informer has several clusters.
+    /// With several clusters.
     pub(crate) cluster: Option<ClusterName>,
     pub(crate) scopes: Scopes,
     pub(crate) late: Arc<LateFindings>,
@@ -45,7 +45,6 @@ pub(crate) enum Observed<S> {
     /// In a namespace that is not kept.
     Passed(ResourceVersion),
     Unreadable(Arc<str>),
-    /// It is unknown where the object ends, and what else the bytes hold.
     NotADocument(Arc<str>),
 }
 
@@ -70,7 +69,7 @@ impl<R: Representation> Decoding<'_, R> {
         Encoded::new(self.wire, bytes).telling(&self.decoder.late)
     }
 
-    /// The version of an object that is dropped; `None` if it is kept.
+    /// `None` if the object is kept.
     pub(super) fn passed(&self, object: &Encoded<'_>) -> Option<ResourceVersion> {
         let scan = object.meta();
         if self.known.follows(scan.namespace.as_deref()) {
@@ -95,7 +94,6 @@ impl<R: Representation> Decoding<'_, R> {
         }
     }
 
-    /// Keeps the state of an object that is followed.
     pub(super) fn note_state(&self, object: &Object<R::Body>, bytes: &[u8], is_deleted: bool) {
         let is_known =
             || self.known.get(object.key()).is_some_and(|known| known.version() == object.version());
@@ -145,7 +143,7 @@ impl<R: Representation> Decoding<'_, R> {
         }
     }
 
-    /// What the object weighs; no value of it.
+    /// No value of the object.
     fn sample(&self, object: &Encoded<'_>, body: &R::Body) -> Option<ObjectSample> {
         let Decoder { representation, prune, .. } = self.decoder;
         let (text, fields) = object.weighed(prune)?;
@@ -153,8 +151,8 @@ impl<R: Representation> Decoding<'_, R> {
         Some(ObjectSample { sent: object.bytes().len() as u64, text, kept, fields })
     }
 
-    /// Finds the published object by the texts of the scan. A new object takes its key and uid: each text is
-    /// held once, and comparing two keys usually compares two pointers.
+    /// A new object takes key and uid of the published one: each text is held once, and comparing two keys
+    /// usually compares two pointers.
     fn meta(&self, object: &Encoded<'_>) -> Result<Named<R::Body>, NoObject> {
         let (scan, bytes) = (object.meta(), object.bytes());
         let (name, version) = (scan.name()?, scan.version()?);
@@ -199,7 +197,6 @@ impl<R: Representation> Decoding<'_, R> {
         }
     }
 
-    /// The key includes the source's cluster.
     pub(crate) fn named(&self, scan: &MetaScan<'_>) -> Result<(ObjectKey, ResourceVersion), UnnamedError> {
         Ok((self.key(scan)?, scan.version()?))
     }
@@ -247,7 +244,6 @@ enum NoObject {
     NotADocument(&'static str),
 }
 
-/// Quotes none of the bytes: they hold values.
 pub(crate) fn unreadable(error: &dyn std::fmt::Display, bytes: &[u8]) -> Arc<str> {
     format!("{} in {} bytes", shortened(&error.to_string(), MAX_ERROR_CHARS), bytes.len()).into()
 }
@@ -261,7 +257,7 @@ const MAX_SCOPES: usize = 10_000;
 pub(crate) struct Scopes(Mutex<BTreeMap<Arc<str>, ObjectKey>>);
 
 impl Scopes {
-    /// All requested keys must be of one cluster, or of none.
+    /// All keys must be of one cluster, or of none.
     pub(crate) fn key(
         &self,
         cluster: Option<&ClusterName>,

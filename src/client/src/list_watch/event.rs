@@ -128,12 +128,11 @@ impl<R: Representation> Decoding<'_, R> {
     }
 }
 
-/// What is left of an event whose object is dropped.
 fn passing<S>(version: ResourceVersion) -> WatchPart<S> {
     WatchPart::Bookmark { version, initial_events_end: false }
 }
 
-/// Such a part can only come from one document, so the split was right.
+/// Such a part can only come from one document.
 fn proves_split<S>(part: &Part<S>) -> bool {
     matches!(part, Ok(WatchPart::Applied(_) | WatchPart::Deleted(_) | WatchPart::Bookmark { .. }))
 }

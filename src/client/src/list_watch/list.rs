@@ -6,12 +6,11 @@
 //!       --> check_head(): behind the last item, checks what the list says about itself
 //! ```
 //!
-//! 1. `ListPart::End` comes only when the document has closed, is a list of the requested kind and has a
-//!    version, and when the body has ended: a wrong checksum or length refuses the list.
-//! 2. An item that is not one document refuses the whole list: it may have swallowed others, and the reflector would
-//!    take them for deleted.
-//! 3. Items without a kind are taken to be of the list's kind. A list of another kind with such items is
-//!    refused.
+//! 1. `ListPart::End` comes only when document and body have ended, and the document is a list of the
+//!    requested kind with a version: a wrong checksum or length refuses the list.
+//! 2. An item that is not one document refuses the whole list: it may have swallowed others, and the
+//!    reflector would take them for deleted.
+//! 3. Items without a kind have that of their list, which must then be the requested one.
 
 use std::sync::Arc;
 

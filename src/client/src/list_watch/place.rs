@@ -4,8 +4,8 @@
 //!
 //! 1. Of the last two measured chunks the faster one counts: one delay by the system changes nothing.
 //! 2. All chunks of a source are decoded in the same place, and each thread of the pool decodes the same
-//!    number of bytes. So each thread's share of the cache stays the same, and freed memory is used again:
-//!    allocators keep what a thread allocates in a part of its own (glibc: an arena).
+//!    number of bytes. So freed memory is used again: allocators keep what a thread allocates in a part of
+//!    its own (glibc: an arena).
 
 use std::future::{Future, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,9 +21,9 @@ use tokio::time::Instant;
 
 use super::{CHUNK_BYTES, CHUNK_OBJECTS};
 
-/// A full chunk that is expected to take less is decoded in place.
+/// A full chunk that takes less is decoded in place.
 const IN_PLACE: Duration = Duration::from_micros(250);
-/// Pooled work must become this much faster than that before it is decoded in place.
+/// Pooled work must become this much faster than that.
 const SURELY: u32 = 2;
 /// The time for a mebibyte of whole pods, before anything is measured.
 const FIRST_PACE: Duration = Duration::from_millis(4);
@@ -36,7 +36,7 @@ pub(super) struct DecodePlace {
     shares: Arc<Shares>,
 }
 
-/// Bytes of the source that each thread of the pool has decoded.
+/// Bytes that each thread has decoded.
 #[derive(Debug)]
 struct Shares(Mutex<Vec<u64>>);
 
@@ -62,7 +62,7 @@ impl DecodePlace {
         self.pool.clone()
     }
 
-    /// Runs the job at once, or on the pool while the future is awaited. A panic is an error.
+    /// In place the job runs at once. A panic is an error.
     pub(super) fn run<T: Send + 'static, J: FnOnce() -> T + Send + 'static>(
         &self,
         (bytes, objects): (usize, usize),

@@ -2,7 +2,6 @@
 //!
 //! 1. It never has the query of the request, except for selectors that the server rejects.
 //! 2. The server's words come first and are bounded, so that the advice is never cut off.
-//! 3. It holds no secret: of credentials, only their kind, and their file or program.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ const MAX_SERVER_CHARS: usize = 300;
 
 pub(super) struct Refusal {
     pub(super) status: Status,
-    /// The kind of the credentials, for a 401.
+    /// For a 401.
     pub(super) credentials: Option<Arc<str>>,
     pub(super) audit_id: Option<String>,
 }
@@ -28,11 +27,9 @@ pub(super) struct Refusal {
 pub(super) struct Requested {
     pub(super) scope: Rc<Scope>,
     pub(super) content: RequestedContent,
-    /// Without the query.
     pub(super) path: String,
-    /// Older servers and proxies refuse a request for initial events as invalid.
     pub(super) initial_events: bool,
-    /// Only the selectors can be invalid. A page with a token has more that can.
+    /// A page with a token has more that can be invalid.
     pub(super) has_selectors_alone: bool,
     pub(super) audit_id: Option<String>,
 }
@@ -100,7 +97,7 @@ impl Requested {
         format!("{server}, requested at {}{joint}{advice}{audit}", self.path).into()
     }
 
-    /// The missing RBAC rule, as written in a role. Servers name one verb; an informer needs three.
+    /// Servers name one verb; an informer needs three.
     fn denied(&self, message: &str) -> String {
         if message.contains("system:anonymous") {
             return advice::ANONYMOUS.to_owned();

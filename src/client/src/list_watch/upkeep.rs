@@ -1,8 +1,7 @@
-//! Does what a representation wants done with the objects that are kept ([`Upkeep`]), while a list or a watch is
-//! read: on the decode pool, some objects at a time.
+//! Runs the [`Upkeep`] of a representation for the kept objects while a list or a watch is read: on the
+//! decode pool, some objects at a time.
 //!
-//! The sources that share a representation take turns: one does a round over all objects of its informer, then the
-//! next one that waits.
+//! The sources that share a representation take turns, each for one round over all objects.
 
 use std::sync::Arc;
 
@@ -18,7 +17,6 @@ use crate::representation::Upkeep;
 /// Objects of one job.
 const AT_ONCE: usize = 250;
 
-/// The same stream, which does the work while it is read.
 pub(super) fn keeping_up<T: 'static, S: Send + Sync + 'static>(
     upkeep: Option<Arc<dyn Upkeep<S>>>,
     (pool, known): (DecodePool, KnownObjects<S>),

@@ -105,7 +105,6 @@ pub struct OverlayFull {
     pub entries: usize,
 }
 
-/// Uses no clock: each call gets the time.
 pub(crate) struct Overlay<S> {
     entries: BTreeMap<ObjectKey, Entry<S>>,
     limits: OverlayLimits,
@@ -120,9 +119,6 @@ impl<S> Overlay<S> {
     }
 
     /// `followed_by`: the sources that may follow the key; at least one.
-    ///
-    /// # Errors
-    /// [`OverlayFull`]: readers see the cache alone.
     pub(crate) fn handle_written(
         &mut self,
         cache: &Snapshot<S>,
@@ -134,8 +130,8 @@ impl<S> Overlay<S> {
         self.handle(cache, key, Entry::new(State::Written(object), followed_by, self.until(now)), now)
     }
 
-    /// A write of ours took this object out of the informer's selection: it is hidden until the sources have
-    /// reached this version.
+    /// Our write took this object out of the informer's selection: hidden until the sources have reached this
+    /// version.
     pub(crate) fn handle_left(
         &mut self,
         cache: &Snapshot<S>,
@@ -147,8 +143,7 @@ impl<S> Overlay<S> {
         self.handle(cache, object.key.clone(), Entry::new(left, followed_by, self.until(now)), now)
     }
 
-    /// We deleted this life: it is hidden until the watch has the deletion. The version is the newest known
-    /// one of that life.
+    /// `last`: with the newest known version of that life.
     pub(crate) fn handle_deleted(
         &mut self,
         cache: &Snapshot<S>,
@@ -202,13 +197,12 @@ impl<S> Overlay<S> {
         self.ended.extend(ended.map(|(_, entry)| entry.into_state()));
     }
 
-    /// The caller drops these, since a drop may run code of the object's type. The next call drops what the
-    /// caller does not take.
+    /// For the caller to drop, since a drop may run code of the object's type. The next call drops the rest.
     pub(crate) fn take_ended(&mut self) -> Vec<State<S>> {
         std::mem::take(&mut self.ended)
     }
 
-    /// The written object, or else the cache's. O(log of the cache).
+    /// O(log of the cache).
     pub(crate) fn get(&mut self, cache: &Snapshot<S>, key: &ObjectKey, now: Duration) -> Option<Shown<S>> {
         self.ended.clear();
         let cached = || cache.get(key).cloned().map(Shown::Cached);

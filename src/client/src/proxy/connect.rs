@@ -1,5 +1,4 @@
-//! The CONNECT of HTTP (RFC 9110, section 9.3.6): the request to a proxy, and the meaning of its answer. No
-//! I/O.
+//! The CONNECT of HTTP (RFC 9110, section 9.3.6), without I/O.
 //!
 //! 1. At most [`LONGEST_HEAD`] bytes are kept. What cannot be an answer is refused at its first byte.
 //! 2. Any 2xx opens the tunnel. A body is never read; after a refusal the connection is given up.
@@ -55,7 +54,7 @@ pub(crate) fn answered(
             Err(ProxyError::Malformed("there are bytes behind its head, before anything was asked"))
         }
         200..300 => Ok(Some(())),
-        // An interim answer (RFC 9110, section 15.2). The length limit is for all heads together.
+        // An interim answer (RFC 9110, section 15.2). The limit is for all heads together.
         100..200 if received.len() <= LONGEST_HEAD => answered(&received[length..], target, login),
         100..200 => Err(ProxyError::Malformed("its head is longer than 8 KiB")),
         407 => Err(ProxyError::Login { is_given: login.is_some() }),

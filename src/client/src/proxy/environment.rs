@@ -1,5 +1,5 @@
 //! The proxy that the environment names, by the rules of Go's `golang.org/x/net/http/httpproxy` and so of
-//! kubectl. `tests/client/proxy_rules.rs` has a table that Go itself judges.
+//! kubectl.
 //!
 //! 1. This machine (`localhost`, loopback addresses) and a unix socket are reached without a proxy.
 //! 2. If `REQUEST_METHOD` is set, `HTTP_PROXY` is an error: a web server sets it from a header of the CGI

@@ -6,8 +6,7 @@
 //! ```
 //!
 //! 1. It reads exactly the bytes of each answer: later bytes are the API server's.
-//! 2. A name is sent as a name, and the proxy resolves it.
-//! 3. A login is sent only if the URL of the proxy has one and the proxy chooses it.
+//! 2. A login is sent only if the URL of the proxy has one and the proxy chooses it.
 
 use std::net::IpAddr;
 
@@ -80,7 +79,6 @@ impl<'a> Socks5<'a> {
         }
     }
 
-    /// Takes the bytes of [`SocksStep::Read`].
     pub(crate) fn handle_bytes(&mut self, bytes: &[u8]) -> Result<(), ProxyError> {
         let malformed = |why| Err(ProxyError::Malformed(why));
         match (self.state, bytes) {
@@ -100,7 +98,7 @@ impl<'a> Socks5<'a> {
             (State::Login, [LOGIN_VERSION, 0]) => self.request(),
             (State::Login, [LOGIN_VERSION, _]) => return Err(ProxyError::Login { is_given: true }),
             (State::Reply, [VERSION, 0, _, kind, first]) => {
-                // One byte of the address was read: the length, if it is a name.
+                // Its first byte was read: the length, if it is a name.
                 self.state = State::Address(match *kind {
                     IPV4 => 4 + 2 - 1,
                     IPV6 => 16 + 2 - 1,
@@ -143,7 +141,7 @@ impl<'a> Socks5<'a> {
     }
 }
 
-/// The message of RFC 1929. The URL's parser has checked the lengths.
+/// By RFC 1929. The URL's parser has checked the lengths.
 fn sent(login: &ProxyLogin) -> SecretSlice<u8> {
     let mut bytes = vec![LOGIN_VERSION];
     for text in [login.user.expose_secret(), login.password.expose_secret()] {

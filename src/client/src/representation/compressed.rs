@@ -1,7 +1,7 @@
-//! Texts and messages that are compressed with zstd, by a dictionary or without one.
+//! Texts and messages that are compressed with zstd.
 //!
-//! 1. Each compressed text keeps its dictionary, so it can always be read.
-//! 2. A thread has the tools of zstd once: they are larger than what they compress.
+//! 1. Each keeps its dictionary, so it can always be read.
+//! 2. The tools of zstd are larger than what they compress: a thread has them once.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,6 @@ pub(super) const SAMPLE_BYTES: usize = 16 << 10;
 /// What a thread keeps for the next text.
 const MOST_ROOM: usize = 1 << 20;
 
-/// What compresses one text and reads it again.
 pub(super) struct Dictionary {
     /// None for the first texts.
     pub(super) trained: Option<(CDict<'static>, DDict<'static>)>,
@@ -44,7 +43,6 @@ impl Dictionary {
     }
 }
 
-/// One compressed text.
 #[derive(Clone)]
 pub(super) struct Frame {
     pub(super) bytes: Box<[u8]>,
@@ -52,12 +50,12 @@ pub(super) struct Frame {
 }
 
 thread_local! {
-    /// What a thread compresses and reads with, and room for one text.
+    /// To compress, to read, and room for one text.
     static TOOLS: RefCell<(CCtx<'static>, DCtx<'static>, Vec<u8>)> = RefCell::default();
 }
 
 impl Frame {
-    /// `None` if zstd refuses, which it does for want of memory alone.
+    /// `None` for want of memory alone.
     pub(super) fn of(text: &[u8], dictionary: Arc<Dictionary>) -> Option<Self> {
         TOOLS.with_borrow_mut(|(tool, _, room)| {
             room.reserve(zstd_safe::compress_bound(text.len()));
@@ -72,7 +70,7 @@ impl Frame {
         })
     }
 
-    /// For the next dictionary: of a long text its beginning.
+    /// A sample for the next dictionary.
     pub(super) fn sample(&self, text: &[u8]) -> Option<Self> {
         match text.get(..SAMPLE_BYTES) {
             None => Some(self.clone()),
@@ -80,13 +78,12 @@ impl Frame {
         }
     }
 
-    /// The text or message. `None` for want of memory, or if it is damaged, which only a bug or damaged memory can
-    /// cause: the pages of a file are checked when it is opened.
+    /// `None` for want of memory, or if it is damaged. Only a bug or damaged memory causes that: a file is checked when opened.
     pub(super) fn content(&self) -> Option<Vec<u8>> {
         TOOLS.with_borrow_mut(|(_, tool, _)| {
             let length = zstd_safe::get_frame_content_size(&self.bytes).ok().flatten().unwrap_or_default();
             let mut text = Vec::new();
-            // The length stands in the frame, which may come from a file.
+            // The length may come from a file.
             text.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX)).ok()?;
             let read = match &self.dictionary.trained {
                 Some((_, read)) => tool.decompress_using_ddict(&mut text, &self.bytes, read),
@@ -97,7 +94,7 @@ impl Frame {
     }
 }
 
-/// What a body keeps, compressed. It is replaced when it is compressed again.
+/// What a body keeps. It is replaced when it is compressed again.
 pub(super) struct PackedBytes(Mutex<Frame>);
 
 impl PackedBytes {

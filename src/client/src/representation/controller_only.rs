@@ -1,6 +1,5 @@
-//! Keeps of each object only which object controls it: the owner reference with `controller: true`. Only
-//! metadata is requested, and it is not decoded: the scan that finds the name also finds the owner. The uid
-//! is kept as a number, the rest as one short text.
+//! Keeps of each object only its owner reference with `controller: true`. Only metadata is requested, and it is not decoded: the
+//! scan that finds the name also finds the owner.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +12,7 @@ use kube_core::{Resource, TypeMeta};
 use super::{DecodeError, Encoded, LazyBody, MetadataOnly, Prune, Representation, RequestedContent};
 use crate::wire::Owner;
 
-/// Separates the parts of the kept text. No owner reference that a server accepts contains it.
+/// No owner reference that a server accepts contains it.
 const BETWEEN: char = '\0';
 
 /// Keeps which object controls each object, and nothing else of it; `K` is only the kind of the objects.

@@ -46,7 +46,7 @@ impl<'a> Encoded<'a> {
         Self { wire, bytes, meta: wire.identify(bytes), late: None }
     }
 
-    /// What is found later is told there.
+    /// Findings of later readers go to `late`.
     pub(crate) fn telling(self, late: &'a Arc<LateFindings>) -> Self {
         Self { late: Some(late), ..self }
     }
@@ -94,18 +94,18 @@ impl<'a> Encoded<'a> {
         self.wire.generation(self.bytes)
     }
 
-    /// Whether it says of which kind it is. An item of a list usually does not.
+    /// Whether it has `kind` or `apiVersion`. An item of a list usually has neither.
     pub(super) fn has_types(&self) -> bool {
         let found = self.meta.kind.is_some() || self.meta.api_version.is_some();
         found || self.wire.has_types(self.bytes)
     }
 
-    /// For a representation that decodes nothing: that no other object is in these bytes. Reads all of them.
+    /// Checks that no other object is in these bytes, for a representation that decodes nothing.
     pub(super) fn hides_nothing(&self) -> Result<(), DecodeError> {
         Ok(self.wire.hides_nothing(self.bytes)?)
     }
 
-    /// The whole `metadata`, decoded; the default if there is none.
+    /// The default if there is no `metadata`.
     pub(super) fn metadata<T: DeserializeOwned + Default>(&self) -> Result<T, DecodeError> {
         Ok(self.wire.metadata(self.bytes)?)
     }
@@ -196,13 +196,13 @@ impl<'a> Encoded<'a> {
         let text = self.text()?;
         let rest = prune.rest(text, LeftOut::Gone).filter(|rest| self.wire.is_document(rest.as_bytes()));
         match rest {
-            // Without the capacity of what was cut.
+            // Drops the capacity of what was cut.
             Some(rest) => Ok((*rest).to_owned()),
             None => Ok(prune.decode::<Value>(text)?.to_string()),
         }
     }
 
-    /// How many bytes are kept of it, and of its fields.
+    /// The kept bytes of the object and of each field.
     pub(crate) fn weighed(&self, prune: &Prune) -> Option<(u64, Vec<(String, u64)>)> {
         let kept: Box<[u8]> = match self.wire {
             WireKind::Json => Box::<[u8]>::from(self.kept(prune, None).ok()?),
@@ -212,8 +212,8 @@ impl<'a> Encoded<'a> {
         Some((kept.len() as u64, self.wire.field_bytes(&kept)?))
     }
 
-    /// Of JSON: as [`Self::pruned`], with these members in front, and checked only as far as its brackets show: it is
-    /// one object. On any doubt it is parsed.
+    /// JSON as [`Self::pruned`], with these members in front. Only its brackets are checked: it is one object. On any doubt it is
+    /// parsed.
     pub(crate) fn kept(&self, prune: &Prune, types: Option<&str>) -> Result<Box<str>, DecodeError> {
         let mut rest = Vec::with_capacity(self.bytes.len());
         if cut_json(self.bytes, &prune.0, LeftOut::Passed, &mut rest) == Cut::Unsure {
@@ -230,10 +230,9 @@ impl<'a> Encoded<'a> {
     }
 }
 
-// What readers of lazy bodies find undecodable goes to the watch of the source, which tells the informer
-// (`../list_watch.rs`).
+// Undecodable objects that readers of lazy bodies find: the watch of the source tells the informer (`../list_watch.rs`).
 
-/// What does not fit is told when it is read again.
+/// What does not fit is told at the next read.
 const MOST_WAITING: usize = 250;
 
 /// The findings of one source.
@@ -266,7 +265,7 @@ impl LateFindings {
         self.told.wake();
     }
 
-    /// All that wait; pending if nothing does.
+    /// All that wait.
     pub(crate) fn poll_found(&self, cx: &Context<'_>) -> Poll<Vec<Undecodable>> {
         self.told.register(cx.waker());
         let found = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));

@@ -1,11 +1,10 @@
 //! Keeps the text of each object ([`Lazy`]), and decodes it for its readers ([`LazyBody::decoded`]).
 //!
-//! 1. Until then the text is only known to be one object by its brackets. One that does not decode for a
-//!    reader is set aside: it is undecodable in the informer's status, and stays in the cache as a text.
+//! 1. Only the brackets of a text are checked. One that does not decode for a reader is undecodable in the informer's status, and
+//!    stays in the cache.
 //! 2. Readers at the same time share what was decoded. It is freed with the last of them.
 //! 3. Each kept text has its `apiVersion` and `kind`, also where a list leaves both out.
-//! 4. What came in protobuf is kept in protobuf, in its envelope. So the first byte of what is kept, in memory, packed
-//!    or in a file, tells how it is written.
+//! 4. Protobuf is kept in its envelope. So the first byte of what is kept tells the encoding.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -50,7 +49,6 @@ const MAX_ERROR_CHARS: usize = 256;
 /// ```
 pub struct Lazy<K> {
     expected: TypeMeta,
-    /// The members that a list leaves out.
     types: Arc<str>,
     body: PhantomData<fn() -> K>,
 }
@@ -123,7 +121,6 @@ informer_core::clone_of!([K] Lazy<K> { expected, types, body });
 
 informer_core::debug_as!([K] Lazy<K>, self, kind = self.expected.kind);
 
-/// What a body keeps.
 #[derive(Clone)]
 pub(super) enum Kept {
     Text(Box<str>),
@@ -177,7 +174,7 @@ pub struct LazyBody<K> {
     pub(super) kept: Kept,
     late: Option<Arc<LateFindings>>,
     decoded: Mutex<Weak<Box<K>>>,
-    /// How often it was read in vain.
+    /// Failed decodes.
     refusals: AtomicU32,
 }
 
@@ -239,7 +236,7 @@ impl<K> LazyBody<K> {
         Self { kept, late, decoded: Mutex::default(), refusals: AtomicU32::new(0) }
     }
 
-    /// Told again at the 2nd, 4th, 8th time: what was told may have been lost with an actor.
+    /// Told at the 2nd, 4th, 8th failure too: an actor may have lost the first.
     fn refuse(&self, error: &DecodeError) {
         let times = self.refusals.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         let Some(late) = self.late.as_ref().filter(|_| times.is_power_of_two()) else { return };
@@ -330,7 +327,7 @@ impl<K> PartialEq for LazyBody<K> {
 
 impl<K> Eq for LazyBody<K> {}
 
-/// Shows no value: it may be a Secret.
+/// May be a Secret: no value is shown.
 impl<K> fmt::Debug for LazyBody<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "LazyBody({} bytes)", self.kept.len())

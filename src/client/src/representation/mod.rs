@@ -1,12 +1,10 @@
-//! Turns an object's bytes into the body that a cache keeps. The trait is [`Representation`]; [`Typed`],
-//! [`Lazy`], `Packed`, [`Projection`], [`Dynamic`], [`MetadataOnly`] and [`ControllerOnly`] implement it.
+//! Turns an object's bytes into the body that a cache keeps. The trait is [`Representation`]; [`Typed`], [`Lazy`], `Packed`,
+//! [`Projection`], [`Dynamic`], [`MetadataOnly`] and [`ControllerOnly`] implement it. The guide `start` says when to take which.
 //!
-//! The guide `start` has a table of when to take which.
-//!
-//! 1. [`Representation::keep`] makes a body, and runs the user's transform, exactly once for each observed
-//!    state of an object. It is pure and may run on any thread; a panic in it affects only that object.
-//! 2. The fields that [`Prune`] names are never decoded. A path continues in each element of a list. If no
-//!    field is cut, the plain deserializer runs at no extra cost.
+//! 1. [`Representation::keep`] makes a body, and runs the user's transform, exactly once for each observed state of an object. It
+//!    is pure and may run on any thread; a panic in it affects only that object.
+//! 2. The fields that [`Prune`] names are never decoded. A path continues in each element of a list. If no field is cut, the
+//!    plain deserializer runs at no extra cost.
 //! 3. An error of decoding quotes no value of the object and has a bounded length.
 
 #[cfg(feature = "persist")]

@@ -1,9 +1,7 @@
 //! Keeps the text of each object compressed ([`Packed`]), with a dictionary that is trained on the objects.
 //!
-//! 1. The first objects are compressed without a dictionary. One is trained when there are enough of them, and
-//!    another one whenever texts compress worse than they did when the dictionary was new ([`machine`]).
-//! 2. What was compressed before is compressed again afterwards, some objects at a time, on the decode pool
-//!    (`../list_watch/upkeep.rs`). Until then each object keeps its dictionary, so it can always be read.
+//! 1. The first objects are compressed without a dictionary. [`machine`] decides when one is trained.
+//! 2. Older texts are then compressed again, some at a time, on the decode pool (`../list_watch/upkeep.rs`).
 //! 3. Texts are compressed outside the locks; a body's own lock is held while it is read (`compressed.rs`).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +28,7 @@ mod machine;
 #[cfg(feature = "persist")]
 mod saving;
 
-/// What is not published yet, or only in a snapshot that somebody holds, is looked for again after this time.
+/// The wait for bodies that are not published yet, or only in a snapshot that somebody holds.
 const FIRST_REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
@@ -144,21 +142,19 @@ informer_core::clone_of!([K] Packed<K> { lazy, packer, file });
 
 informer_core::debug_as!([K] Packed<K>, self, texts = self.lazy);
 
-/// Compresses the texts of one representation, and trains its dictionaries.
 #[derive(Default)]
 struct Packer {
     state: Mutex<State>,
-    /// There is something to do.
     due: Notify,
-    /// Held by the source that does it, for one round.
+    /// Held for one round by the source that runs it.
     turn: Arc<tokio::sync::Mutex<()>>,
-    /// After a round that left something: when the next one begins, and the wait before it.
+    /// The start of the next round, and the wait before it.
     rest: Mutex<Option<(Instant, Duration)>>,
 }
 
 struct State {
     newest: Arc<Dictionary>,
-    /// Those that some body may still need.
+    /// Some body may still need them.
     former: Vec<Arc<Dictionary>>,
     drift: Drift,
     samples: Vec<Frame>,
@@ -213,7 +209,7 @@ impl Packer {
             .as_ref()
             .map(|newest| texts.iter().filter_map(|text| Frame::of(text, Arc::clone(newest))).collect());
         let mut state = self.state();
-        // It fails if the texts are too short.
+        // Training fails if the texts are too short.
         state.drift.trained(trained.is_some());
         if let Some((newest, samples)) = trained.zip(again) {
             state.samples = samples;
@@ -268,7 +264,7 @@ impl<K: Send + Sync + 'static> Upkeep<LazyBody<K>> for Packer {
 }
 
 impl State {
-    /// One of a former dictionary would keep that for ever.
+    /// A sample of a former dictionary would keep that for ever.
     fn keep_sample(&mut self, place: usize, sample: Frame) {
         if !Arc::ptr_eq(&sample.dictionary, &self.newest) {
             return;

@@ -92,15 +92,12 @@ impl Prune {
         decoded.map_or_else(|| self.decoded_with_place(json).map_err(DecodeError::Json), Ok)
     }
 
-    /// `None` if the bytes do not show what to cut.
     pub(super) fn rest(&self, json: &str, left_out: LeftOut) -> Option<String> {
-        // No capacity: nearly all may be cut.
         let mut rest = Vec::new();
         let is_cut = cut_json(json.as_bytes(), &self.0, left_out, &mut rest) == Cut::Done;
         String::from_utf8(rest).ok().filter(|_| is_cut)
     }
 
-    /// For a document that does not decode.
     fn decoded_with_place<T: DeserializeOwned>(&self, json: &str) -> Result<T, JsonError> {
         serde_json::from_str::<IgnoredAny>(json).map_err(|error| JsonError::from(&error))?;
         let Some(rest) = self.rest(json, LeftOut::Blank) else {

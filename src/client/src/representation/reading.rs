@@ -1,5 +1,4 @@
-//! What selectors, predicates and indices read of a body, of any representation that has it: metadata
-//! ([`ReadMetadata`]) and the values of fields ([`ReadFields`]).
+//! What selectors, predicates and indices read of a body: metadata ([`ReadMetadata`]) and values of fields ([`ReadFields`]).
 
 use std::any::TypeId;
 use std::borrow::Cow;

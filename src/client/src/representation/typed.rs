@@ -1,5 +1,5 @@
-//! Keeps objects as Rust types ([`Typed`]), as a struct of the fields that are read ([`Projection`]), as
-//! kube-core's `DynamicObject` ([`Dynamic`]), or only their metadata ([`MetadataOnly`]). A transform runs after a complete decode, exactly once for each kept body.
+//! Keeps objects as Rust types ([`Typed`]), as a struct of the fields that are read ([`Projection`]), as kube-core's
+//! `DynamicObject` ([`Dynamic`]), or only their metadata ([`MetadataOnly`]). A transform runs after a complete decode.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! In which form a described resource is kept: texts, compressed texts, a struct of some fields.
+//! In which form a described resource is kept.
 
 #[cfg(feature = "persist")]
 use std::path::PathBuf;
@@ -141,7 +141,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self.keep_as(Passing::new(of, to))
     }
 
-    /// Of the representations that are of one source alone, the word for it.
+    /// The setting that allows only one source.
     fn of_one_source(&self) -> Option<&'static str> {
         #[cfg(feature = "persist")]
         if self.representation.saves().is_some() {
@@ -150,7 +150,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self.representation.passes().map(|_| "pass_to")
     }
 
-    /// Its file or its receiver would not have the objects of the other sources.
+    /// The file or the receiver would lack the objects of the other sources.
     pub(crate) fn check_alone(&self) -> Result<(), Error> {
         match self.of_one_source() {
             Some(word) => Err(Error::Unsupported(format!("`{word}` of one source among others"))),
@@ -174,7 +174,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
 
 #[cfg(feature = "persist")]
 impl<K, R: Representation> ResourceSource<K, R> {
-    /// Its file, which all its restarts share.
+    /// All restarts share the file.
     pub(super) fn saved(&self, pool: &DecodePool) -> Result<Option<Arc<Saved<R::Body>>>, Error> {
         let Some(saves) = self.representation.saves() else { return Ok(None) };
         self.check_one_source()?;
@@ -229,7 +229,7 @@ impl<K: Send + Sync + 'static> ResourceSource<K, Packed<K>> {
     }
 }
 
-// On which wire objects are asked for. The Content-Type of each answer decides how it is read.
+// Which encoding is requested. The Content-Type of each answer decides how it is read.
 
 #[cfg(feature = "protobuf")]
 impl<K, R: Representation> ResourceSource<K, R> {

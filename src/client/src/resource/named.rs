@@ -1,12 +1,11 @@
-//! A source that follows a kind by name, also if the kind is defined later, goes away, or comes back with
-//! another version or scope. Each request goes to the resource that the name means then. [`FollowedName`]
-//! decides; it is pure.
+//! A source that follows a kind by name, also if the kind is defined later, goes away, or comes back with another version or
+//! scope. [`FollowedName`] decides; it is pure.
 //!
-//! 1. The name is looked up before the first request, and again after each answer that the resource is
-//!    missing. One call is at most one look-up and one request. Waits are the reflector's.
+//! 1. The name is looked up before the first request, and again after each answer that the resource is missing. One call is at
+//!    most one look-up and one request. Waits are the reflector's.
 //! 2. A failed look-up fails the request with the class of the server's answer; an unknown name is `Gone`.
-//! 3. When the name means another resource, a list comes before any watch of changes. Its bodies have another
-//!    form, so an object of the same version is read again. Subscribers get only the difference.
+//! 3. When the name means another resource, a list comes before any watch of changes. Its bodies have another form, so an object
+//!    of the same version is read again. Subscribers get only the difference.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -154,7 +153,7 @@ struct Template<R> {
 }
 
 impl<R: Representation> Template<R> {
-    /// Bodies of one form outlive a look-up. What was found of another form says nothing about this one.
+    /// What was found of another form says nothing about this one.
     fn late_of(&self, form: u32) -> Arc<LateFindings> {
         let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
         if late.0 != form {
@@ -235,7 +234,6 @@ impl<R: Representation> Followed<R> {
         self.name.borrow_mut().handle_failed(class);
     }
 
-    /// Notes a failure.
     fn answer<T: 'static>(
         self: &Rc<Self>,
         asking: Asking,
@@ -255,7 +253,7 @@ impl<R: Representation> Followed<R> {
     }
 }
 
-/// Equal for equal resources, also after a restart, and almost never for others.
+/// Equal for equal resources, also after a restart; almost never for others.
 fn form_of(resource: &ApiResource) -> u32 {
     let texts = [&resource.api_version, "/", &resource.kind, "/", &resource.plural];
     let bytes = texts.iter().flat_map(|text| text.bytes());
@@ -290,17 +288,16 @@ impl<R: Representation> ListWatch<R::Body> for NamedListWatch<R> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LookUp {
     No,
-    /// What discovery knows is used.
+    /// From what discovery knows.
     Known,
-    /// The server is asked again: the known resource is missing.
+    /// From the server: the known resource is missing.
     Anew,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asking {
-    /// A list, a page of one, or a watch that begins with all objects.
+    /// Also a page, or a watch that begins with all objects.
     Objects,
-    /// A watch after a list.
     Changes,
 }
 
@@ -308,7 +305,7 @@ enum Asking {
 struct FollowedName<T> {
     found: Option<T>,
     look_up: LookUp,
-    /// The name means another resource than the one listed last.
+    /// The newest list is of another resource.
     is_unlisted: bool,
 }
 
@@ -329,7 +326,7 @@ impl<T: PartialEq> FollowedName<T> {
         is_other
     }
 
-    /// Whether a list must come before this request. The reflector watches changes only after a whole list.
+    /// The reflector watches changes only after a whole list.
     fn must_list_before(&mut self, asking: Asking) -> bool {
         self.is_unlisted &= asking == Asking::Changes;
         self.is_unlisted

@@ -1,4 +1,4 @@
-//! The parts of a description that make it several sources, and how it is narrowed to one of them.
+//! What makes a description several sources, and how it is narrowed to one of them.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,12 +17,12 @@ use crate::selector;
 pub(crate) enum SelectedBy {
     /// A label selector for Namespaces.
     Labels(String),
-    /// Makes a source of this name, whose objects are named after the namespaces.
+    /// Makes a source with this id, whose objects are named after the namespaces.
     Informer(Arc<dyn Fn(SourceId) -> SourceSpec<()> + Send + Sync>),
 }
 
 impl<K, R: Representation> ResourceSource<K, R> {
-    /// Without any of the three: all namespaces.
+    /// Without any: all namespaces.
     pub(crate) fn restrict(
         &mut self,
         namespace: Option<String>,
@@ -58,7 +58,6 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self.made_of(representation, named)
     }
 
-    /// For another type, or kept in another way.
     pub(super) fn made_of<J, T>(
         self,
         representation: Arc<T>,

@@ -1,5 +1,4 @@
-//! Whether descriptions can share an informer. Each setting of a description is part of its key or of
-//! [`OutsideKey`]: none is ignored.
+//! Whether descriptions can share an informer. Each setting is part of the key or of [`OutsideKey`]: none is ignored.
 
 use std::any::TypeId;
 use std::collections::BTreeSet;

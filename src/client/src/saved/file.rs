@@ -1,8 +1,8 @@
 //! The file of a saved cache: a database of redb, which is whole after a crash at any moment. All functions block.
 //!
-//! 1. Objects, dictionaries, the version and whose they are change in one transaction.
+//! 1. Objects, dictionaries, version and origin change in one transaction.
 //! 2. A dictionary stays in the file as long as an object there needs it.
-//! 3. What another program, another cluster or another format wrote is not read, and not overwritten.
+//! 3. A file of another program, cluster or format is not read, and not overwritten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
@@ -30,10 +30,9 @@ const DICTIONARIES: TableDefinition<u32, &[u8]> = TableDefinition::new("dictiona
 const OBJECTS: TableDefinition<&str, &[u8]> = TableDefinition::new("objects");
 const UNDECODABLE: TableDefinition<&str, (&str, &str)> = TableDefinition::new("undecodable");
 
-/// Stands between the namespace and the name; no name has it.
+/// Separates namespace and name; no name has it.
 const BETWEEN: char = '\0';
 
-/// Why a file is not read or written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FileError {
     #[error(transparent)]
@@ -54,7 +53,6 @@ pub(super) enum FileError {
     Unfinished,
 }
 
-/// Whose objects they are, and how they are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct About {
     /// The uid of the namespace `kube-system`.
@@ -63,7 +61,6 @@ pub(super) struct About {
     pub(super) what: Arc<str>,
 }
 
-/// What a file says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) version: String,
@@ -71,7 +68,6 @@ pub(super) struct Found {
     pub(super) saved_at: u64,
 }
 
-/// What a file will say of itself, and what did not decode.
 pub(super) struct Head<'a> {
     pub(super) version: &'a str,
     pub(super) saved_at: u64,
@@ -81,7 +77,6 @@ pub(super) struct Head<'a> {
     pub(super) set_aside: Option<&'a [SetAside]>,
 }
 
-/// One object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) namespace: Option<String>,
@@ -101,7 +96,6 @@ pub(super) struct SetAside {
     pub(super) error: String,
 }
 
-/// A change of one object.
 pub(super) enum Change {
     Put(Entry, SavedBody),
     Delete { namespace: Option<String>, name: String },
@@ -113,7 +107,6 @@ pub(super) struct File {
 }
 
 type Contents = BTreeMap<u32, Vec<u8>>;
-/// Whether there is an object of this namespace and name.
 type IsThere<'a> = &'a dyn Fn(Option<&str>, &str) -> bool;
 type Result<T> = std::result::Result<T, FileError>;
 
@@ -130,7 +123,7 @@ macro_rules! into_error {
 into_error!(CommitError, DatabaseError, StorageError, TableError, TransactionError);
 
 impl File {
-    /// Opens or makes it. Refuses what is not a saved cache of this cluster.
+    /// Opens or makes the file. Refuses what is not a saved cache of this cluster.
     pub(super) fn open(path: &Path, about: About) -> Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -139,7 +132,7 @@ impl File {
         let file = options.open(path)?;
         let database = Database::builder()
             .set_cache_size(CACHE_BYTES)
-            // Else a damaged page is trusted: what stands in it is served, or redb panics.
+            // redb otherwise trusts a damaged page: it serves what is there, or panics.
             .set_check_integrity_on_open(true)
             .create_with_backend(FileBackend::new(file.try_clone()?)?)?;
         let opened = Self { database, about };
@@ -155,8 +148,7 @@ impl File {
         &self.about
     }
 
-    /// Nothing in a new file, in one that holds other objects of this cluster (the first write removes them), and in one
-    /// that was never written.
+    /// `None` for a file without content, or with other objects of this cluster: the first write removes them.
     pub(super) fn found(&self) -> Result<Option<Found>> {
         let reading = self.database.begin_read()?;
         if reading.list_tables()?.next().is_none() {
@@ -185,7 +177,7 @@ impl File {
         Ok(Some(Found { version, saved_at }))
     }
 
-    /// The dictionaries, each under its number, and the number of the newest.
+    /// By number, and the number of the newest.
     pub(super) fn dictionaries(&self) -> Result<(Contents, Option<u32>)> {
         let reading = self.database.begin_read()?;
         let mut found = BTreeMap::new();
@@ -198,7 +190,6 @@ impl File {
         Ok((found, newest))
     }
 
-    /// What did not decode.
     pub(super) fn undecodable(&self) -> Result<Vec<SetAside>> {
         let reading = self.database.begin_read()?;
         let mut found = Vec::new();
@@ -211,7 +202,7 @@ impl File {
         Ok(found)
     }
 
-    /// All objects in the order of their keys, until `next` returns false.
+    /// In the order of the keys, until `next` returns false.
     pub(super) fn read(&self, mut next: impl FnMut(Entry) -> bool) -> Result<()> {
         let reading = self.database.begin_read()?;
         for entry in reading.open_table(OBJECTS)?.iter()? {
@@ -225,8 +216,8 @@ impl File {
         Ok(())
     }
 
-    /// Everything up to this version is in the file when this returns. If `is_there` is given, the changes are all
-    /// objects for which it returns true, and what else there was is removed.
+    /// Returns when everything up to this version is in the file. With `is_there`, the changes are all objects for which it
+    /// returns true; the others are removed.
     pub(super) fn write(
         &self,
         head: &Head<'_>,
@@ -234,7 +225,7 @@ impl File {
         is_there: Option<IsThere<'_>>,
     ) -> Result<()> {
         let mut writing = self.database.begin_write()?;
-        // Else it is checked as a whole after a crash, which takes long.
+        // Without it, redb checks the whole file after a crash, which takes long.
         writing.set_quick_repair(true);
         {
             let mut about = writing.open_table(ABOUT)?;
@@ -287,7 +278,7 @@ impl File {
     }
 }
 
-/// What is there already is not written again.
+/// Writes nothing for an equal value.
 fn put_object(objects: &mut redb::Table<'_, &'static str, &'static [u8]>, entry: &Entry) -> Result<()> {
     let (key, value) = (key_of(entry.namespace.as_deref(), &entry.name), entry.value());
     let is_there = objects.get(&*key)?.is_some_and(|there| there.value() == value);

@@ -15,13 +15,12 @@ use tokio::sync::mpsc;
 use super::file::{FileError, Found, SetAside};
 use super::{OfSource, Saved};
 
-/// Objects of one part of a list.
+/// Objects in one part of a list.
 const AT_ONCE: usize = 250;
-/// Parts that are read ahead.
 const AHEAD: usize = 4;
 
 impl<S: Send + Sync + 'static> Saved<S> {
-    /// What the file holds, as the parts of a list. Before its last part nothing counts.
+    /// Nothing counts before the last part.
     pub(super) fn parts(
         self: Arc<Self>,
         found: Found,
@@ -37,11 +36,10 @@ impl<S: Send + Sync + 'static> Saved<S> {
                     in_place.push(part);
                     true
                 }
-                // The receiver may be gone.
                 false => sender.blocking_send(part).is_ok(),
             };
             let read = AssertUnwindSafe(|| self.read(&found, &of_source, &known, |part| send(Ok(part))));
-            // A database panics on what its checksums did not find.
+            // redb panics on damage that its checksums did not find.
             if let Err(error) = catch_unwind(read).unwrap_or(Err(FileError::Unfinished)) {
                 known.note_saved(SavedNote::Problem(error.to_string().into()));
                 // The next list is the server's.
@@ -117,7 +115,6 @@ impl<S: Send + Sync + 'static> Saved<S> {
     }
 }
 
-/// Keys of a namespace share its text.
 fn key_of(known: &mut BTreeMap<String, ObjectKey>, namespace: Option<&str>, name: &str) -> ObjectKey {
     let Some(namespace) = namespace else { return ObjectKey::cluster(name) };
     if let Some(sibling) = known.get(namespace) {

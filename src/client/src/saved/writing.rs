@@ -1,4 +1,4 @@
-//! Writes what is published to the file, off the arbiter: once a second what has changed.
+//! Once a second writes what has changed to the file, off the arbiter.
 
 use std::cell::RefCell;
 use std::pin::pin;
@@ -19,14 +19,14 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::file::{About, Change, Entry, FileError, Head, SetAside};
 use super::{AskCluster, Disk, EVERY, LONGEST_WAIT, Saved, SavedError, seconds};
 
-/// How often it is looked whether the source has caught up with the server.
+/// How often [`Saved::catch_up`] looks.
 const LOOK: Duration = Duration::from_millis(100);
 /// A server sends at once what it knows after the version of a watch.
 const SILENCE: Duration = Duration::from_secs(2);
-/// A watch at which nobody has looked for this long was not silent: nobody knows.
+/// A watch without a look for this long was not silent: nobody knows.
 const UNSEEN: Duration = Duration::from_millis(500);
 
-/// What the reader of a watch has seen of it. Call [`Self::note`] after each look at it.
+/// What the reader of a watch has seen. Call [`Self::note`] after each look.
 #[derive(Default)]
 pub(crate) struct Seen(RefCell<SeenOfWatch>);
 
@@ -35,7 +35,7 @@ type Looked<S> = Result<Vec<WatchPart<S>>, ListWatchError>;
 #[derive(Default)]
 struct SeenOfWatch {
     is_open: bool,
-    /// Since when each look has found nothing, and the last look.
+    /// The first and the last look of those that found nothing.
     silent: Option<(Instant, Instant)>,
     newest: Option<ResourceVersion>,
 }
@@ -58,7 +58,7 @@ impl Seen {
         };
     }
 
-    /// Whether all that it has brought is published, and it has brought nothing more for a while.
+    /// Whether all that the watch brought is published, and nothing more came for a while.
     fn is_over<S>(&self, published: &Snapshot<S>, source: &SourceId) -> bool {
         let seen = self.0.borrow();
         let is_silent = seen.silent.is_some_and(|(since, looked)| looked.duration_since(since) >= SILENCE);
@@ -70,7 +70,7 @@ impl Seen {
     }
 }
 
-/// One write at a time, also of watches that have ended. It ends with its job, also by a panic.
+/// One write at a time, also of watches that have ended. A panic of the job ends it, too.
 struct Writing<S: Send + Sync + 'static>(Arc<Saved<S>>);
 
 impl<S: Send + Sync + 'static> Writing<S> {
@@ -91,17 +91,15 @@ impl<S: Send + Sync + 'static> Drop for Writing<S> {
     }
 }
 
-/// What has become of what is published.
 enum Written {
     Whole,
-    /// It was written already.
     Nothing,
-    /// Objects of a newer version than that up to which all are there came meanwhile: nothing was written.
+    /// Nothing was written: some objects are newer than the version up to which all are there.
     Partly,
 }
 
 impl<S: Send + Sync + 'static> Saved<S> {
-    /// Writes what is published, again and again, until it is dropped. It lives as long as the watch.
+    /// Writes what is published, again and again. It lives as long as the watch.
     pub(crate) async fn keep(
         self: Arc<Self>,
         (known, source): (KnownObjects<S>, SourceId),
@@ -134,7 +132,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
         join(self.catch_up(&known, &source, &seen), writing).await;
     }
 
-    /// Until then the objects are those of the file.
+    /// Waits for the server's state; until then the objects are those of the file.
     async fn catch_up(&self, known: &KnownObjects<S>, source: &SourceId, seen: &Seen) {
         let Some(server) = self.state().server.clone() else { return };
         // After a rewind the objects are those of a list.
@@ -153,12 +151,12 @@ impl<S: Send + Sync + 'static> Saved<S> {
     async fn write_published(self: &Arc<Self>, about: About, known: &KnownObjects<S>, source: &SourceId) {
         let Some(snapshot) = known.snapshot() else { return self.written(Ok(Written::Nothing), known) };
         let Some(writing) = Writing::begin(self) else {
-            // That of a former watch is still under way.
+            // A former watch still writes.
             self.state().next_write = None;
             return self.note_if_slow(known);
         };
         let (saved, source, of_job) = (Arc::clone(self), source.clone(), known.clone());
-        // What becomes of it is told there: the watch may end before.
+        // The result is told in the job: the watch may end before.
         let job = move || {
             let _writing = writing;
             let written = saved.write(about, snapshot, &source, seconds(of_job.wall_time()));
@@ -197,7 +195,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
         drop(state);
         match written {
             Ok(Written::Whole) => known.note_saved(SavedNote::Saved),
-            // What was wrong is over: the file holds what is published.
+            // A problem is over: the file holds what is published.
             Ok(Written::Nothing) if had_problem => known.note_saved(SavedNote::Saved),
             Ok(Written::Partly) if now.duration_since(partly_since) >= LONGEST_WAIT => {
                 self.note_problem(&SavedError::Partly, known);
@@ -223,10 +221,10 @@ impl<S: Send + Sync + 'static> Saved<S> {
         let open = disk.open(&self.path, about)?;
         let Disk { file, written, set_aside, settled } = &mut *disk;
         let version = snapshot.version(source).filter(|at| snapshot.newest_version(source) == Some(*at));
-        // In the queue order `PerKey` objects may be newer than the version up to which all are there.
+        // In the queue order `PerKey` objects may be newer than this version.
         let Some(version) = version else { return Ok(Written::Partly) };
         let (newest, has_former) = self.saves.newest();
-        // When no object needs a former dictionary any more, all are written anew, by the newest one.
+        // When no object needs a former dictionary, all are written anew, by the newest one.
         let is_renewed = !has_former && *settled != Some(newest);
         let before = written.take().filter(|_| !is_renewed);
         if before.as_ref().is_some_and(|before| before.ptr_eq(&snapshot)) {
@@ -244,7 +242,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
             newest,
             set_aside: (aside_before.as_ref() != Some(&aside)).then_some(&*aside),
         };
-        // After an error of the disk, and after a panic, a database refuses everything until it is opened anew.
+        // After an error of the disk or a panic, a database refuses everything until it is opened anew.
         *file = None;
         match &before {
             Some(before) => open.write(&head, self.changes(before, &snapshot), None),
@@ -255,7 +253,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
             }
         }?;
         match before {
-            // Queued to be freed, it would keep all that was replaced meanwhile.
+            // If it were queued, it would keep all that was replaced meanwhile.
             Some(before) => before.free_here(),
             None => *settled = (!has_former).then_some(newest),
         }

@@ -1,9 +1,7 @@
-//! Field selectors over a cache. Only a server knows by which fields of a kind it selects; a program names
-//! those that it uses.
+//! Field selectors over a cache. Only a server knows the selectable fields of a kind; a program names those that it uses.
 //!
-//! `metadata.name` and `metadata.namespace` are known for every kind. Another field that was not named is an
-//! error when the selector is parsed, never an empty selection. A field that is not set has the empty value,
-//! as for servers.
+//! `metadata.name` and `metadata.namespace` are always known. Another field that was not named is an error at parsing, never an
+//! empty selection. A field that is not set has the empty value, as for servers.
 
 use std::borrow::{Borrow, Cow};
 use std::collections::BTreeMap;
@@ -26,7 +24,7 @@ type Reading<S> = Arc<dyn for<'a> Fn(&'a S) -> Option<Cow<'a, str>> + Send + Syn
 struct Field<S> {
     read: Reading<S>,
     index: Index<S, FieldText>,
-    /// An index by a path has no entry for an object without the field.
+    /// The index has no entry for an object without the field.
     is_path: bool,
 }
 
@@ -103,7 +101,7 @@ impl<S: 'static> Fields<S> {
     {
         let path = path.parse::<FieldPath>()?.of_one_value()?;
         let (name, index) = (path.to_string(), path.clone().index());
-        // An object whose `Serialize` fails has no value, as in the index.
+        // No value if `Serialize` fails, as in the index.
         let read: Reading<S> = Arc::new(move |body| body.values_at(&path).ok()?.pop().map(Cow::Owned));
         self.0.insert(name.into(), Field { read, index, is_path: true });
         Ok(self)
@@ -153,7 +151,7 @@ impl<S> Field<S> {
         term.holds(&(self.read)(body).unwrap_or_default())
     }
 
-    /// `None` for the empty value of a path: such an index has no entry for objects without the field.
+    /// An index by a path has no entry for an empty value.
     fn index_for(&self, value: &str) -> Option<&Index<S, FieldText>> {
         Some(&self.index).filter(|_| !(self.is_path && value.is_empty()))
     }
@@ -259,7 +257,7 @@ impl<S> fmt::Debug for Fields<S> {
     }
 }
 
-// The body is written as JSON, and read by the scan that reads what servers send.
+// A body is written as JSON, and scanned like an object of a server.
 
 impl FieldPath {
     /// The values at this path in a body, in the order of its JSON.
@@ -271,7 +269,6 @@ impl FieldPath {
         Ok(WireKind::Json.scan(&json, self))
     }
 
-    /// Named `field:` and the path.
     pub(crate) fn index<S: ReadFields + 'static>(self) -> Index<S, FieldText> {
         let name = format!("field:{self}");
         Index::fallible(name, move |object: &Object<S>| {

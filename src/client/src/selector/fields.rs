@@ -1,6 +1,5 @@
-//! Field selectors, parsed before they are sent, by the grammar of apimachinery's `fields.ParseSelector`.
-//! Only the server knows which fields of a kind can be selected; here `metadata.name` and
-//! `metadata.namespace` are known.
+//! Field selectors, by the grammar of apimachinery's `fields.ParseSelector`. Only the server knows the fields of a kind;
+//! `metadata.name` and `metadata.namespace` are known here.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,7 +9,7 @@ use informer_core::meta::ObjectKey;
 const NAME: &str = "metadata.name";
 const NAMESPACE: &str = "metadata.namespace";
 
-/// All of them must hold.
+/// All must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FieldTerms(BTreeSet<Term>);
 
@@ -18,7 +17,6 @@ pub(crate) struct FieldTerms(BTreeSet<Term>);
 pub(crate) struct Term {
     pub(crate) field: String,
     pub(crate) is_equal: bool,
-    /// Without escapes.
     pub(crate) value: String,
 }
 
@@ -32,12 +30,12 @@ impl FieldTerms {
         self.0.iter()
     }
 
-    /// Whether they read only name and namespace.
+    /// Whether only name and namespace are read.
     pub(crate) fn are_of_keys(&self) -> bool {
         self.0.iter().all(|term| matches!(&*term.field, NAME | NAMESPACE))
     }
 
-    /// As far as name and namespace tell.
+    /// Judges only name and namespace.
     pub(crate) fn exclude(&self, key: &ObjectKey) -> bool {
         self.0.iter().any(|term| term.known(key).is_some_and(|value| !term.holds(value)))
     }
@@ -94,12 +92,10 @@ impl fmt::Display for FieldTerms {
     }
 }
 
-/// The normal form.
 pub(crate) fn fields(text: &str) -> Result<String, String> {
     FieldTerms::parse(text).map(|terms| terms.to_string())
 }
 
-/// At commas that are not escaped.
 fn split_terms(text: &str) -> Vec<&str> {
     let (mut terms, mut start, mut escaped) = (Vec::new(), 0, false);
     for (at, c) in text.char_indices() {

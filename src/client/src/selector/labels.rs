@@ -1,5 +1,5 @@
-//! Label selectors: parsed or built, sent to a server, or matched here as a server does (apimachinery's
-//! `labels.Requirement.Matches`). Their text is the normal form.
+//! Label selectors: parsed or built, sent in normal form, or matched as a server does (apimachinery's
+//! `labels.Requirement.Matches`).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,6 @@ use super::{Token, is_label, label_key, label_value, tokens};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LabelSelector {
-    /// By their normal forms.
     requirements: BTreeMap<String, Requirement>,
 }
 
@@ -131,7 +130,7 @@ impl LabelSelector {
         self.requirements.values().all(|requirement| requirement.holds(label(&requirement.key).as_deref()))
     }
 
-    /// The possible values of each label for which not all are possible.
+    /// The values of each label that allows only some.
     pub(crate) fn possible(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
         self.requirements.values().filter_map(|Requirement { key, is }| match is {
             Operation::Equal(value) => Some((&**key, vec![&**value])),
@@ -313,9 +312,8 @@ impl Parser {
             return Err(format!("\"(\" is missing behind \"{key} {operator}\""));
         }
         let mut values = BTreeSet::new();
-        // As in apimachinery: "()" holds one empty value, and so does the place before, between or after
-        // commas. A comma directly after a comma is consumed with it, and then a value or a comma must
-        // follow.
+        // As in apimachinery: "()" holds one empty value, and so does the place before, between or after commas. A comma directly
+        // after a comma is consumed with it; then a value or a comma must follow.
         loop {
             match self.next() {
                 Token::Word(word) if matches!(self.peek(), Token::Comma | Token::Close) => {

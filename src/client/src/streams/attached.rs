@@ -1,6 +1,6 @@
 //! A command in a container, or its main process: input, outputs, terminal, status.
 //!
-//! The status is known once it has come, even while outputs are still read, and can be requested again.
+//! The status is known once it has come, even while outputs are still read.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -219,7 +219,7 @@ impl Side for Process {
         }
         let room = STATUS_LIMIT.saturating_sub(self.text.len()).min(bytes.len());
         self.text.extend_from_slice(&bytes[..room]);
-        // A status is usually one message. One in many pieces is decoded at the end.
+        // A status is usually one message. In many pieces, it is decoded at the end.
         self.tries = self.tries.saturating_add(1);
         if self.tries < 4
             && let Ok(status) = serde_json::from_slice(&self.text)

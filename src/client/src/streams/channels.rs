@@ -1,8 +1,8 @@
 //! The channels of a websocket to a pod: handshake, frames and messages. No I/O.
 //!
-//! A binary message begins with its channel's number (if fragmented, only the first fragment does). Protocol
-//! v5 ends one channel by a message of 255 and the channel's number; v4 cannot.
-//! 1. After a frame that the protocol forbids nothing is handled: no byte reaches a wrong stream.
+//! A binary message begins with its channel's number (if fragmented, only the first fragment does). Protocol v5 ends one channel
+//! by a message of 255 and the channel's number; v4 cannot.
+//! 1. After a forbidden frame nothing is handled: no byte reaches a wrong stream.
 //! 2. An incomplete frame takes at most [`MAX_FRAME`] and a header.
 //! 3. An answer 101 must answer this request and choose an offered protocol (RFC 6455, section 4.1).
 
@@ -193,7 +193,7 @@ impl Channels {
     }
 }
 
-/// Removes control characters, which a terminal would obey.
+/// A terminal would obey control characters.
 pub(super) fn shown(text: &str, characters: usize) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(characters).collect()
 }
@@ -249,13 +249,13 @@ impl Frames {
     }
 }
 
-/// The server proves that it has read this key.
+/// The server proves that it has read this.
 #[derive(Debug)]
 pub(crate) struct Key(String);
 
-/// Turns a request into a websocket handshake. `protocols`: best first.
+/// Makes a websocket handshake of a request. `protocols`: best first.
 pub(crate) fn offer<T>(request: &mut Request<T>, protocols: &[Protocol]) -> Key {
-    // Not secret: the key shows that the answer does not come from a cache.
+    // Not secret: it shows that no cache answers.
     let half = |number: u8| RandomState::new().hash_one(number).to_be_bytes();
     let key = Key(STANDARD.encode([half(0), half(1)].concat()));
     let names: Vec<_> = protocols.iter().map(|protocol| protocol.name()).collect();

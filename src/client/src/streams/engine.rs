@@ -1,9 +1,8 @@
 //! Moves bytes between a websocket and the pipes of its streams, on the connection's thread.
 //!
-//! 1. Memory is bounded: one undelivered frame, one incomplete frame, [`OUTGOING`] bytes to send, and the
-//!    pipes. A full pipe stops the reading of all channels; a full connection stops the reading of inputs.
-//! 2. Reading goes on while writing waits, and vice versa: a command that copies its input must not block
-//!    itself.
+//! 1. Memory is bounded: one undelivered frame, one incomplete frame, [`OUTGOING`] bytes to send, and the pipes. A full pipe
+//!    stops the reading of all channels; a full connection stops the reading of inputs.
+//! 2. Reading goes on while writing waits, and vice versa: a command that copies its input must not block itself.
 //! 3. A connection that cannot be written is still read to its end.
 //! 4. When the program drops all parts, the connection takes what it can at once and is closed.
 
@@ -25,27 +24,26 @@ use super::pipes::Far;
 use crate::error::StreamError;
 use crate::transport::Connection;
 
-/// With this many bytes to send, inputs are not read.
+/// No input is read while this many bytes wait.
 const OUTGOING: usize = 32 << 10;
 /// In bytes.
 const PIECE: usize = 16 << 10;
-/// Pieces in one turn, so that other connections of the thread have theirs.
+/// Pieces in one turn: other connections of the thread have theirs.
 const ROUNDS: usize = 16;
 
 pub(super) struct Stream {
     pub(super) channel: u8,
     pub(super) far: Far,
-    /// Sends to the server.
     pub(super) sends: bool,
 }
 
 /// The channels that are not streams.
 pub(super) trait Side {
-    /// May return a stream to end, and its error.
+    /// May end a stream with an error.
     fn handle_data(&mut self, channel: u8, bytes: &[u8]) -> Option<(u8, StreamError)>;
     /// `None` for a clean end.
     fn handle_end(&mut self, error: Option<&StreamError>);
-    /// Whether all has been said, so that the end of the connection is clean.
+    /// Whether the connection may end cleanly.
     fn is_over(&self) -> bool;
     fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<(u8, Vec<u8>)>;
 }
@@ -68,7 +66,7 @@ pub(super) struct Buffers {
     unsendable: Option<StreamError>,
     /// Only the newest ping must be answered.
     ping: Option<Bytes>,
-    /// The stream whose input is taken first in the next round: inputs take turns.
+    /// Whose input is taken first in the next round: inputs take turns.
     first: usize,
     piece: Box<[u8]>,
     liveness: Liveness,
@@ -113,7 +111,6 @@ impl<S: Side> Engine<S> {
         for stream in std::mem::take(&mut self.streams) {
             stream.far.ending.end(error.clone());
         }
-        // Sent only if the connection takes it at once.
         poll_fn(|context| {
             let close = Message::Close(Some(CloseCode::Normal.into()));
             if self.buffers.frames.encode(close, &mut self.buffers.outgoing).is_ok() {
@@ -139,7 +136,7 @@ impl<S: Side> Engine<S> {
         Poll::Pending
     }
 
-    /// While something waits here, the server is not the silent one.
+    /// While something waits on this side, the server is not the silent one.
     fn poll_liveness(&mut self, context: &mut Context<'_>) -> Result<(), StreamError> {
         let Buffers { liveness, undelivered, outgoing, frames, unsendable, .. } = &mut self.buffers;
         let is_held_up = undelivered.is_some() || !outgoing.is_empty() || unsendable.is_some();
@@ -150,7 +147,7 @@ impl<S: Side> Engine<S> {
         }
     }
 
-    /// Returns whether anything moved.
+    /// Whether anything moved.
     fn round(&mut self, context: &mut Context<'_>) -> Result<bool, End> {
         if self.wanted.poll_recv(context).is_ready() {
             self.send_rest(context)?;
@@ -163,7 +160,7 @@ impl<S: Side> Engine<S> {
         Ok(sent || taken || delivered || received)
     }
 
-    /// Sends inputs as far as the connection takes them at once.
+    /// As far as the connection takes inputs at once.
     fn send_rest(&mut self, context: &mut Context<'_>) -> Result<(), StreamError> {
         let mut goes_on = true;
         while goes_on {
@@ -313,7 +310,7 @@ impl<S: Side> Engine<S> {
         Ok(())
     }
 
-    /// Frames are handled one after another: nothing of the stream is undelivered.
+    /// No bytes of the stream wait: frames are handled one after another.
     fn end(&mut self, channel: u8, error: Option<StreamError>) {
         if let Some(number) = self.streams.iter().position(|stream| stream.channel == channel) {
             self.streams.swap_remove(number).far.ending.end(error);

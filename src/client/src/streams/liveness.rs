@@ -1,9 +1,8 @@
-//! Detects a dead websocket whose connection stands: a relay may hold a connection open and forward nothing,
-//! which TCP does not notice. kubectl pings each 5 s and gives up after 61 s
-//! (`tools/remotecommand/websocket.go`).
+//! Detects a dead websocket on a connection that stands: a relay may forward nothing, which TCP does not notice. kubectl pings
+//! each 5 s and gives up after 61 s (`tools/remotecommand/websocket.go`).
 //!
-//! A server that is silent for [`SILENCE`] is pinged, and given up after [`ANSWER`] without a byte: at most
-//! two minutes after its last byte. Time in which something waits on this side does not count.
+//! A server that is silent for [`SILENCE`] is pinged, and given up after [`ANSWER`] without a byte: at most two minutes after its
+//! last byte. Time in which something waits on this side does not count.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

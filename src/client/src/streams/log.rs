@@ -1,10 +1,10 @@
 //! The log of a container as a stream of lines.
 //!
-//! 1. The parts and their newlines are the bytes of the log; bytes that are not UTF-8 become the replacement
-//!    character. An empty line is a line, and so is a last one without a newline.
+//! 1. Parts and newlines are the bytes of the log; bytes that are not UTF-8 become the replacement character. An empty line is a
+//!    line, and so is a last one without a newline.
 //! 2. Any chunks of the same bytes yield the same parts.
-//! 3. A log that was cut off ends with an error after its complete lines. It is not requested again: only the
-//!    caller can know which lines are missing (`since_time`).
+//! 3. A log that is cut off ends with an error after its complete lines. Only the caller knows which lines are missing
+//!    (`since_time`): it is not requested again.
 
 use std::fmt;
 use std::ops::Deref;
@@ -81,7 +81,7 @@ impl LogLines {
             if self.chunk.is_empty() {
                 return None;
             }
-            // One byte more than a part shows that the line goes on.
+            // A byte more than a part shows that the line goes on.
             let room = MAX_LINE + 1 - self.begun.len();
             let seen = &self.chunk[..room.min(self.chunk.len())];
             let Some(length) = memchr(b'\n', seen) else {
@@ -107,7 +107,7 @@ impl LogLines {
         LogLine { text, is_last_part: true }
     }
 
-    /// The beginning of a longer line, up to its last complete character.
+    /// Ends at the last complete character.
     fn part(&mut self) -> LogLine {
         let begins_character = |byte: &u8| *byte & 0xC0 != 0x80;
         let back = self.begun[MAX_LINE - 3..=MAX_LINE].iter().rev().position(begins_character);
@@ -120,7 +120,6 @@ impl LogLines {
 /// The lines of a log; made by [`Api::log_stream`](crate::Api::log_stream). Dropping it ends the request.
 #[must_use = "a log that is dropped ends its request"]
 pub struct LogStream {
-    /// None after the end.
     body: Option<BodyStream>,
     lines: LogLines,
 }

@@ -1,7 +1,6 @@
 //! Both ends of a stream: the program's and the engine's. Tokio's pipes are bounded and need no runtime.
 //!
-//! 1. A reader ends cleanly only if the engine says so. If the engine disappears first, the stream was cut
-//!    off.
+//! 1. A reader ends cleanly only if the engine says so. If the engine disappears first, the stream is cut off.
 //! 2. The connection lives as long as any of its parts.
 
 use std::convert::Infallible;
@@ -36,12 +35,11 @@ impl Ending {
 #[derive(Debug, Clone)]
 pub(super) struct Keep {
     _connection: mpsc::Sender<Infallible>,
-    /// Keeps the thread that serves the connection.
+    /// Serves the connection.
     _worker: Arc<Worker>,
 }
 
 impl Keep {
-    /// Also returns what the engine watches.
     pub(super) fn new(worker: &Arc<Worker>) -> (Self, mpsc::Receiver<Infallible>) {
         let (connection, watched) = mpsc::channel(1);
         (Self { _connection: connection, _worker: Arc::clone(worker) }, watched)
@@ -147,7 +145,7 @@ impl AsyncWrite for Input {
         Poll::Ready(Ok(()))
     }
 
-    /// An error of the kind `Unsupported` if the server speaks only v4 of the protocol.
+    /// Refused with v4 of the protocol.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.can_end {
             let why = "the server speaks v4 of the protocol, in which the input of a command cannot be ended";
@@ -180,7 +178,7 @@ impl AsyncWrite for PortStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Ends the writing. The port does not learn of it: the protocol has no message.
+    /// The port does not learn of it: the protocol has no message.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.near.poll_shutdown(context)
     }

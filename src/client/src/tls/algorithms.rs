@@ -1,7 +1,7 @@
 //! The signatures that a server may use: ring's, ECDSA with P-521, and ECDSA with SHA-512 on P-256 and P-384.
 //!
-//! ring checks what it can, and its schemes are offered first. The other crates receive only public keys and
-//! signatures, never a secret. SHA-1 and MD5 are not accepted.
+//! ring's schemes are offered first. The other crates receive only public keys and signatures, never a secret. SHA-1 and MD5 are
+//! not accepted.
 
 use std::sync::{Arc, LazyLock};
 
@@ -33,8 +33,7 @@ static ALL: LazyLock<Vec<Verification>> = LazyLock::new(|| {
     all
 });
 
-/// TLS 1.3 uses the first algorithm of a scheme; TLS 1.2, whose schemes name no curve, the one that fits the
-/// key.
+/// TLS 1.3 uses the first algorithm of a scheme; TLS 1.2, whose schemes name no curve, the one that fits the key.
 static SCHEMES: LazyLock<Vec<(SignatureScheme, &'static [Verification])>> = LazyLock::new(|| {
     let widened = |(scheme, of_ring): &(SignatureScheme, &'static [Verification])| {
         let own = match *scheme {
@@ -109,7 +108,7 @@ fn verify_p521(key: &[u8], hash: &[u8], signature: &[u8]) -> Option<()> {
     use p521::ecdsa::{Signature, VerifyingKey};
     const FIELD: usize = 66;
     let key = VerifyingKey::from_sec1_bytes(key).ok()?;
-    // A hash is a number: zeros before it do not change it.
+    // Zeros before a hash do not change its number.
     let mut number = [0; FIELD];
     number[FIELD - hash.len()..].copy_from_slice(hash);
     key.verify_prehash(&number, &Signature::from_der(signature).ok()?).ok()

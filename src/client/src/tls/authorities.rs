@@ -1,7 +1,7 @@
 //! The trusted certificates.
 //!
-//! An unreadable certificate is skipped with a warning. If none is readable, that is an error; an empty text
-//! trusts nobody. Each certificate is also trusted as a server's own; `chain.rs` says which may issue others.
+//! An unreadable certificate is skipped with a warning. If none is readable, that is an error; an empty text trusts nobody. Each
+//! is also trusted as a server's own; `chain.rs` says which may issue others.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use super::certificate::Certificate;
 use crate::error::Error;
 use crate::warning::OnceInAWhile;
 
-/// Each client of the process reads its files again each minute: warnings must not repeat each time.
+/// Each client reads its files again each minute: warnings must not repeat.
 static TOLD: LazyLock<OnceInAWhile> = LazyLock::new(OnceInAWhile::default);
 
 const WHAT: &str = "the certificate authority";
@@ -26,7 +26,7 @@ pub(super) struct Authorities {
 #[derive(Debug)]
 pub(super) struct Trusted {
     pub(super) der: CertificateDer<'static>,
-    /// As [`Certificate::name`], to find it without parsing; `None` if it may not issue.
+    /// As [`Certificate::name`]; `None` if it may not issue.
     pub(super) name: Option<Box<[u8]>>,
 }
 
@@ -82,7 +82,7 @@ impl Authorities {
     pub(super) fn add_those_of_the_system(&mut self) -> Vec<rustls_native_certs::Error> {
         let found = rustls_native_certs::load_native_certs();
         for certificate in found.certs {
-            // Unusable system certificates are ignored: nobody can act on them here.
+            // Nobody can act on unusable system certificates here.
             let _ = self.add(certificate);
         }
         found.errors
@@ -99,7 +99,7 @@ impl Authorities {
     }
 }
 
-/// The parser's own message is not used: it quotes lines, which may belong to a key.
+/// The parser's own message quotes lines, which may belong to a key.
 pub(super) fn pem_reason(error: &pem::Error) -> &'static str {
     match error {
         pem::Error::MissingSectionEnd { .. } => "a section of its PEM has no end",

@@ -1,5 +1,4 @@
-//! Reads from a certificate, by Go's rules, what rustls does not: whether it may sign, whether it may be a
-//! server's, and when it is valid.
+//! Reads from a certificate, by Go's rules, what rustls does not: whether it may sign or serve, and when it is valid.
 
 use rustls::pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
 use x509_cert::certificate::Version;
@@ -36,12 +35,10 @@ impl<'a> Certificate<'a> {
         Some(Self { signed, read })
     }
 
-    /// For messages.
     pub(super) fn subject(&self) -> String {
         shown(&self.read.tbs_certificate().subject().to_string())
     }
 
-    /// For messages.
     pub(super) fn issuer(&self) -> String {
         shown(&self.read.tbs_certificate().issuer().to_string())
     }
@@ -67,7 +64,7 @@ impl<'a> Certificate<'a> {
         self.constraints().is_some_and(|constraints| constraints.ca)
     }
 
-    /// True for authorities, and for versions before 3, which cannot say that they are one.
+    /// True for authorities, and for versions before 3, which cannot say it.
     pub(super) fn may_sign(&self) -> bool {
         let extended = self.read.tbs_certificate().version() == Version::V3;
         let usage = self.read.tbs_certificate().get_extension::<KeyUsage>();
@@ -75,20 +72,20 @@ impl<'a> Certificate<'a> {
             && matches!(usage, Ok(usage) if usage.is_none_or(|(_, usage)| usage.key_cert_sign()))
     }
 
-    /// Whether its rules are covered here: no name constraints, and no unknown critical extension.
+    /// Has no name constraints, and no unknown critical extension: its rules are covered here.
     pub(super) fn is_simple(&self) -> bool {
         let mut extensions = self.read.tbs_certificate().extensions().into_iter().flatten();
         extensions
             .all(|one| one.extn_id != NameConstraints::OID && (!one.critical || KNOWN.contains(&one.extn_id)))
     }
 
-    /// Whether this many authorities may be between it and the server's certificate.
+    /// `authorities`: between it and the server's certificate.
     pub(super) fn allows_below(&self, authorities: usize) -> bool {
         let limit = self.constraints().and_then(|constraints| constraints.path_len_constraint);
         limit.is_none_or(|limit| authorities <= usize::from(limit))
     }
 
-    /// Whether it may be a server's certificate, or above one.
+    /// Also true above a server's certificate.
     pub(super) fn may_serve(&self) -> bool {
         match self.read.tbs_certificate().get_extension::<ExtendedKeyUsage>() {
             Ok(None) => true,

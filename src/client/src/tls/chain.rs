@@ -1,7 +1,6 @@
-//! Finds the chain above a server's certificate by Go's rules (`crypto/x509`). rustls' verifier takes only
-//! name and key of a trusted certificate: its time, purpose and depth are checked here, and whether sent
-//! certificates may sign. rustls' verifier refuses a server's certificate that is itself an authority; it is
-//! judged here alone.
+//! Finds the chain above a server's certificate by Go's rules (`crypto/x509`). rustls' verifier takes only name and key of a
+//! trusted certificate, so time, purpose and depth are checked here, and whether sent certificates may sign. It refuses a
+//! server's certificate that is itself an authority; that is judged here alone.
 //!
 //! 1. At most [`SIGNATURES`] signatures are checked, as in Go, including those that rustls' verifier checks.
 //! 2. rustls' verifier receives only the chain found here: both accept it, or neither.
@@ -26,11 +25,11 @@ pub(super) struct Above<'a> {
     pub(super) algorithms: &'a [&'static dyn SignatureVerificationAlgorithm],
 }
 
-/// rustls' verifier for a chain: the trusted certificate alone, and those between.
+/// rustls' verifier: the trusted certificate alone, and those between.
 pub(super) type Judge<'a> = &'a dyn Fn(&RootCertStore, &[CertificateDer<'_>]) -> bool;
 
 impl Above<'_> {
-    /// Whether a chain leads from `leaf` to a trusted certificate, and `judge` accepts it.
+    /// Whether `judge` accepts a chain from `leaf` to a trusted certificate.
     pub(super) fn has_trusted_issuer_of(&self, leaf: &Certificate<'_>, judge: Option<Judge<'_>>) -> bool {
         let sent = self.sent.iter().take(SIGNATURES);
         let sent: Vec<_> = sent.filter_map(|der| Some((der, Certificate::read(der)?))).collect();
@@ -53,7 +52,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// `passed`: places in `sent` of the certificates between `below` and the server's.
+    /// `passed`: places in `sent` between `below` and the server's certificate.
     fn climb(&mut self, below: &Certificate<'_>, passed: &mut Vec<usize>) -> bool {
         let (trusted, sent) = (self.trusted, self.sent);
         for (issuer, read) in trusted {

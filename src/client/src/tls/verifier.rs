@@ -1,7 +1,7 @@
-//! Decides whether a server's certificate is accepted, as Go's client does.
+//! Accepts a server's certificate as Go's client does.
 //!
-//! Name and time are checked for every certificate, also for a trusted one. A refusal names the certificate,
-//! the cause and the remedy (`words.rs`).
+//! Name and time are checked for each, also for a trusted one. A refusal names the certificate, the cause and the remedy
+//! (`words.rs`).
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::words;
 
 #[derive(Debug)]
 pub(super) struct Verifier {
-    /// `None` accepts any certificate, if the configuration says so.
+    /// `None` accepts any certificate.
     pub(super) authorities: Option<Authorities>,
     pub(super) provider: Arc<CryptoProvider>,
 }
@@ -66,7 +66,7 @@ fn issuers(trusted: &[Trusted]) -> RootCertStore {
     store
 }
 
-/// Prefers what is wrong with a trusted certificate that has the issuer's name.
+/// Prefers a fault of a trusted certificate with the issuer's name.
 fn without_issuer(read: &Certificate<'_>, trusted: &[Trusted], now: UnixTime) -> Error {
     let issuers = trusted.iter().filter_map(|one| Certificate::read(&one.der));
     let mut wrong =
@@ -74,7 +74,6 @@ fn without_issuer(read: &Certificate<'_>, trusted: &[Trusted], now: UnixTime) ->
     wrong.next().unwrap_or_else(|| CertificateError::UnknownIssuer.into())
 }
 
-/// Checks that need no issuer.
 fn check_itself(read: &Certificate<'_>, now: UnixTime) -> Result<(), Error> {
     let (begins, ends) = (read.begins(), read.ends());
     if now < begins {

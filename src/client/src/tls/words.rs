@@ -1,5 +1,5 @@
-//! Explains a failed TLS handshake: the certificate, the cause and the remedy. No text contains ASN.1
-//! identifiers, raw bytes, or more than a line from the server.
+//! Explains a failed TLS handshake: the certificate, the cause and the remedy. No text contains ASN.1 identifiers, raw bytes, or
+//! more than a line from the server.
 
 use std::io;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub(crate) fn of_handshake(error: io::Error) -> io::Error {
             };
         }
         Some(Error::AlertReceived(alert)) => {
-            // Before TLS 1.3, a missing client certificate has this general alert.
+            // Before TLS 1.3, this general alert also stands for a missing client certificate.
             let is_general = *alert == AlertDescription::HandshakeFailure;
             let may_be_certificate = is_general || is_of_certificate(*alert);
             NoAgreement {
@@ -78,7 +78,7 @@ pub(crate) fn of_handshake(error: io::Error) -> io::Error {
     io::Error::new(kind, words)
 }
 
-/// For another who waits for the same connection: says the same, also to [`is_about_certificates`].
+/// For another that waits for the same connection; [`is_about_certificates`] stays true.
 #[cfg(feature = "http2")]
 pub(crate) fn copied(error: &io::Error) -> io::Error {
     let (kind, cause) = (error.kind(), error.get_ref());
@@ -94,8 +94,7 @@ pub(crate) fn copied(error: &io::Error) -> io::Error {
     }
 }
 
-/// Whether either side refused a certificate. The general alert counts only in a handshake, after
-/// [`of_handshake`].
+/// Whether either side refused a certificate. The general alert counts only after [`of_handshake`].
 pub(crate) fn is_about_certificates(error: &io::Error) -> bool {
     let Some(cause) = error.get_ref() else { return false };
     match cause.downcast_ref::<Error>() {
@@ -199,7 +198,7 @@ fn of_wrong_name(expected: &str, presented: &[String]) -> String {
             "names no host, and so not {expected}: issue it with a subject alternative name (a common name does not count)"
         );
     }
-    // rustls writes names as `DnsName("a")` and `IpAddress(127.0.0.1)`.
+    // rustls writes `DnsName("a")` and `IpAddress(127.0.0.1)`.
     let bare = |name: &String| {
         let inner = name.split_once('(').map_or(name.as_str(), |(_, inner)| inner.trim_end_matches(')'));
         inner.trim_matches('"').to_owned()

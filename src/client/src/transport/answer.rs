@@ -1,8 +1,8 @@
-//! What all transports that make their own connections do with an answer.
+//! What transports that make their own connections do with an answer.
 //!
-//! A watch ends cleanly at most 20 s after a new TLS configuration is seen, and its reader watches again on a
-//! new connection. Open watches look for one also while no request is sent. A renewed token does not end a
-//! watch: the server checked the old one when the watch began.
+//! A watch ends cleanly at most 20 s after a new TLS configuration is seen; its reader watches again on a new connection. Open
+//! watches look for one also while no request is sent. A renewed token does not end a watch: the server checked the old one when
+//! the watch began.
 
 use std::io;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::error::TransportError;
 use crate::identity::{Identities, Identity};
 use crate::request::RequestKind;
 
-/// The encoding that a request accepts unless it names one.
+/// Unless the request names an encoding.
 pub(super) fn accepted(settings: &ConnectionSettings, kind: RequestKind) -> HeaderValue {
     HeaderValue::from_static(match kind {
         RequestKind::Unary if settings.accepts_compression => "gzip",
@@ -58,8 +58,7 @@ fn encoding_of(headers: &HeaderMap) -> Option<&HeaderValue> {
     (!encoding.as_bytes().eq_ignore_ascii_case(b"identity")).then_some(encoding)
 }
 
-/// Decodes gzip and deflate, pieces of more than 2 KiB on a thread for blocking work. A body of another
-/// encoding becomes empty.
+/// Decodes gzip and deflate, pieces of more than 2 KiB on a thread for blocking work. A body of another encoding becomes empty.
 pub(super) fn decoded(answer: Response<Body>) -> Response<Body> {
     let Some(encoding) = encoding_of(answer.headers()) else { return answer };
     let encoding = encoding.to_str().ok().and_then(|text| text.parse().ok());
@@ -82,7 +81,7 @@ fn of_decoder(error: PayloadError) -> TransportError {
     }
 }
 
-/// How often an open watch looks. The files are read once a minute for all watches.
+/// How often an open watch looks. All watches share one reading of the files each minute.
 const LOOK_EACH: Duration = Duration::from_secs(20);
 
 struct Renewal {

@@ -1,11 +1,10 @@
 //! Sends requests with awc, as HTTP/1.1. Only this module and its children use awc, which needs a `LocalSet`.
 //!
-//! 1. Watches and streams share one awc client, all other requests another. Neither has a deadline: the
-//!    layers set it. Neither limits the number of connections: in awc, `limit(0)` means no limit.
-//! 2. A new TLS configuration makes new awc clients. Open watches end and start again there. Streams
-//!    continue, because their end would say that they are complete.
-//! 3. URLs always have the scheme http, because the connector makes TLS below HTTP. With "https", awc would
-//!    try to make TLS itself.
+//! 1. Watches and streams share one awc client, all other requests another. Neither has a deadline: the layers set it. Neither
+//!    limits the number of connections: in awc, `limit(0)` means no limit.
+//! 2. A new TLS configuration makes new awc clients. Open watches end and start again there. Streams continue: their end would
+//!    say that they are complete.
+//! 3. URLs always have the scheme http: the connector makes TLS below HTTP, and with "https" awc would make it itself.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -48,12 +47,11 @@ pub(crate) struct AwcTransport(Rc<Inner>);
 struct Inner {
     settings: Arc<ConnectionSettings>,
     target: Result<Target, String>,
-    /// Made at the first request.
     clients: RefCell<Option<Clients>>,
     timeouts: Cell<u8>,
 }
 
-/// The awc clients of one TLS configuration. Dropping them closes idle connections; those in use stay open.
+/// Dropping it closes idle connections; those in use stay open.
 struct Clients {
     identity: Arc<Identity>,
     watches: awc::Client,
@@ -180,7 +178,7 @@ impl Inner {
         }
     }
 
-    /// A request that began with an older identity uses the newest connections.
+    /// Uses the newest connections, also with an older identity.
     fn client(&self, kind: RequestKind, identity: &Arc<Identity>) -> awc::Client {
         let mut clients = self.clients.borrow_mut();
         if clients.as_ref().is_none_or(|clients| clients.identity.connections < identity.connections) {
@@ -207,7 +205,6 @@ impl Inner {
         if kind.may_be_silent() {
             built = built.no_decompress();
         }
-        // A header of the caller replaces the default.
         if !request.headers().contains_key(header::HOST) {
             built = built.append_header((awc::http::header::HOST, target.host.clone()));
         }
@@ -215,15 +212,14 @@ impl Inner {
             built =
                 built.append_header(header_of((&header::ACCEPT_ENCODING, &accepted(&self.settings, kind)))?);
         }
-        // awc would wait for a 100, which `awc/heads.rs` drops. A body is sent without it (RFC 9110, section
-        // 10.1.1).
+        // awc would wait for a 100, which `awc/heads.rs` drops. A body is sent without it (RFC 9110, section 10.1.1).
         for header in request.headers().iter().filter(|(name, _)| *name != header::EXPECT) {
             built = built.append_header(header_of(header)?);
         }
         Ok(built)
     }
 
-    /// Counts timeouts in a row of unary requests, and replaces their client.
+    /// Timeouts in a row of unary requests replace their client.
     fn count_timeouts(&self, kind: RequestKind, is_timeout: bool) {
         if kind != RequestKind::Unary {
             return;
@@ -315,7 +311,6 @@ fn answer_head(status: u16, headers: &HeaderMap) -> Result<Response<()>, Transpo
     Ok(head)
 }
 
-/// Ends with the first error.
 fn body_of(payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin + 'static) -> Body {
     let body = stream::unfold(Some(payload), |payload| async move {
         let mut payload = payload?;
@@ -346,7 +341,7 @@ struct Target {
 }
 
 impl Target {
-    /// The error is a text, because each request repeats it.
+    /// The error is a text: each request repeats it.
     fn new(endpoint: &Endpoint) -> Result<Self, String> {
         let authority = endpoint.authority.parse::<Authority>().map_err(|error| error.to_string())?;
         let host = HeaderValue::from_str(&endpoint.authority).map_err(|error| error.to_string())?;

@@ -41,8 +41,8 @@ pub(super) fn not_connected(settings: &ConnectionSettings, source: io::Error) ->
     }
 }
 
-/// With TLS 1.3, the server judges the client's certificate after the handshake has ended here. If it
-/// refuses, nothing of the request was read: that counts as a failed connection.
+/// With TLS 1.3, the server judges the client's certificate after the handshake has ended here. If it refuses, it read nothing of
+/// the request: that counts as a failed connection.
 pub(super) fn refused_at_last(settings: &ConnectionSettings, error: TransportError) -> TransportError {
     match error {
         TransportError::Broken { source, .. } if tls::is_about_certificates(&source) => {
@@ -52,7 +52,7 @@ pub(super) fn refused_at_last(settings: &ConnectionSettings, error: TransportErr
     }
 }
 
-/// Over TLS the server is offered these protocols of HTTP, and chooses.
+/// What is offered over TLS; the server chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Offered {
     Http1,
@@ -91,8 +91,8 @@ async fn connect_directly(settings: &ConnectionSettings) -> io::Result<Socket> {
     configure(connected(limits, looking, TcpStream::connect).await?).map(Socket::Plain)
 }
 
-/// Without TLS, a name of this machine is connected to on loopback addresses only, whatever the lookup
-/// returns: credentials are sent in plain text.
+/// Without TLS, a name of this machine means loopback addresses only, whatever the lookup returns: credentials are sent in plain
+/// text.
 fn allowed(endpoint: &Endpoint, mut found: Vec<SocketAddr>) -> io::Result<Vec<SocketAddr>> {
     if endpoint.tls || !endpoint.is_loopback() {
         return Ok(found);

@@ -1,14 +1,11 @@
 //! Sends requests with hyper: HTTP/2 where the server offers it over TLS, else HTTP/1.1.
 //!
-//! 1. Watches and streams share connections, and all other requests share others: a large list does not delay
-//!    the events of a watch.
-//! 2. A new TLS configuration makes new connections. Open watches end and start again there. Streams continue
-//!    on the old ones.
-//! 3. What the server says that it has not processed (RFC 9113, section 8.7: a refused stream, or one above
-//!    the last of a GOAWAY) is sent again, whatever its method. A GET is also sent again if its reused
-//!    connection broke. No request is sent more than three times; one that never left this process, because
-//!    its connection had ended meanwhile, was not sent.
-//! 4. An upgrade has a connection of its own, which speaks HTTP/1.1: `awc/upgrade.rs`.
+//! 1. Watches and streams share connections, all other requests share others: a large list does not delay a watch.
+//! 2. A new TLS configuration makes new connections. Open watches end and start again there. Streams continue on the old ones.
+//! 3. What the server says that it has not processed (RFC 9113, section 8.7: a refused stream, or one above the last of a GOAWAY)
+//!    is sent again, whatever its method; so is a GET whose reused connection broke. No request is sent more than three times;
+//!    one that never left this process, because its connection had ended, does not count.
+//! 4. An upgrade has its own connection of HTTP/1.1: `awc/upgrade.rs`.
 
 use std::cell::RefCell;
 use std::error::Error as StdError;
@@ -45,22 +42,20 @@ pub(crate) struct HyperTransport(Rc<Inner>);
 
 struct Inner {
     settings: Arc<ConnectionSettings>,
-    /// Made at the first request.
     pools: RefCell<Option<Pools>>,
 }
 
-/// The connections of one TLS configuration. Dropping them closes idle connections; those in use stay open.
+/// Dropping it closes idle connections; those in use stay open.
 struct Pools {
     identity: Arc<Identity>,
     watches: Rc<Pool>,
     unary: Rc<Pool>,
 }
 
-/// Why one sending has failed, and whether another may follow.
 struct Failed {
     error: TransportError,
     again: Again,
-    /// A connection that has ended since its last request takes no sending away.
+    /// False if the connection had ended since its last request.
     counts: bool,
 }
 
@@ -134,7 +129,7 @@ impl Inner {
         kind: RequestKind,
         identity: &Arc<Identity>,
     ) -> Result<Response<Body>, TransportError> {
-        // What may have arrived: no later error may say that nothing was sent.
+        // It may have arrived: no later error may say that nothing was sent.
         let mut broken = None;
         let mut sendings = 0;
         loop {
@@ -234,7 +229,7 @@ impl Inner {
         Failed { error, again, counts: !(is_unsent && lease.is_reused) }
     }
 
-    /// A request that began with an older identity uses the newest connections.
+    /// Uses the newest connections, also with an older identity.
     fn pool(&self, kind: RequestKind, identity: &Arc<Identity>) -> Rc<Pool> {
         let mut pools = self.pools.borrow_mut();
         if pools.as_ref().is_none_or(|pools| pools.identity.connections < identity.connections) {
@@ -257,8 +252,7 @@ impl Inner {
         let endpoint = &self.settings.endpoint;
         let path = PathAndQuery::try_from(endpoint.path_of(request.uri()));
         let mut built = Request::new(Full::new(request.body().clone()));
-        // A header of the caller replaces the default. A body is sent without waiting for 100 (RFC 9110,
-        // section 10.1.1).
+        // A body is sent without waiting for 100 (RFC 9110, section 10.1.1).
         *built.headers_mut() = request.headers().clone();
         built.headers_mut().remove(header::EXPECT);
         built.headers_mut().entry(header::ACCEPT_ENCODING).or_insert_with(|| accepted(&self.settings, kind));
@@ -278,7 +272,7 @@ impl Inner {
         Ok(built)
     }
 
-    /// Counts timeouts in a row of one kind of request, and replaces their connections.
+    /// Timeouts in a row of one kind of request replace its connections.
     fn count_timeouts(&self, kind: RequestKind, is_timeout: bool) {
         let timeouts = match &*self.pools.borrow() {
             // Of a thousand that time out together, the later ones say nothing about new connections.
@@ -317,7 +311,7 @@ impl Pools {
     }
 }
 
-/// Over HTTP/2 hyper ends a body that is reset without an error. It is whole only if the server has ended it.
+/// Over HTTP/2 hyper ends a reset body without an error. It is whole only if the server has ended it.
 fn body_of(incoming: Incoming, lease: Lease, is_http2: bool) -> Body {
     let body = stream::unfold(Some((incoming, lease)), move |reading| async move {
         let (mut incoming, lease) = reading?;

@@ -1,9 +1,8 @@
-//! Passes requests to a function of this process, such as an in-memory server. It is called and polled where
-//! the request is sent, so that its waits follow the clock there.
+//! Passes requests to a function of this process, such as an in-memory server. It is called and polled where the request is sent:
+//! its waits follow the clock there.
 //!
-//! 1. An upgrade request carries one end of a pipe in its extensions, as `Arc<Mutex<Option<DuplexStream>>>`.
-//!    The server reads there what the client sends after the head. What the server sends is the body of its
-//!    answer 101.
+//! 1. An upgrade request carries one end of a pipe in its extensions, as `Arc<Mutex<Option<DuplexStream>>>`: the server reads
+//!    there what the client sends after the head. The body of the answer 101 is what the server sends.
 //! 2. The call counts as the first byte: the `SendCheck` is asked before it.
 
 use std::io;
@@ -73,7 +72,6 @@ impl Transport for InProcessTransport {
     }
 }
 
-/// Writes go to `sent`; reads come from the body of the answer.
 fn switched(
     answer: Response<LocalBoxStream<'static, io::Result<Bytes>>>,
     sent: DuplexStream,
@@ -87,7 +85,7 @@ fn switched(
             let chunk = tokio::select! {
                 biased;
                 chunk = body.next() => chunk,
-                // Nobody writes in this direction: a read ends only when the other end is dropped.
+                // Nobody writes here: a read ends only when the other end is dropped.
                 _ = receiving.read(&mut nothing) => return,
             };
             let Some(Ok(chunk)) = chunk else { return };

@@ -1,11 +1,10 @@
 //! Sends requests with a kube-rs client of the program.
 //!
-//! 1. Requests and bodies are polled on the named tokio runtime. hyper's connection tasks live on the runtime
-//!    that first polls a request: on our thread they would end with it, and so would the program's own
-//!    requests on the same connection.
-//! 2. Bodies and upgraded connections cross threads through bounded channels and pipes: what is not read here
-//!    is not read there. Dropping them here ends the request there.
-//! 3. No error quotes the output of a credential plugin or of a login, which may hold a token.
+//! 1. Requests and bodies are polled on the named tokio runtime. hyper's connection tasks live on the runtime that first polls a
+//!    request: on our thread they would end with it, and break the program's own requests.
+//! 2. Bodies and upgraded connections cross threads through bounded channels and pipes. Dropping them here ends the request
+//!    there.
+//! 3. No error quotes the output of a credential plugin or of a login: it may hold a token.
 
 use std::error::Error as StdError;
 use std::future::poll_fn;
@@ -48,12 +47,11 @@ pub(crate) struct KubeTransport {
     shown: Arc<Shown>,
 }
 
-/// What the requests of the client, with a check or without, have shown.
 #[derive(Default)]
 struct Shown {
     /// The client reports when a request has its connection.
     tells: AtomicBool,
-    /// The client answered a request without such a report, as a service of the program's own may do.
+    /// The client answered without such a report: a service of the program's own may do so.
     is_silent: AtomicBool,
 }
 
@@ -72,7 +70,7 @@ impl Transport for KubeTransport {
         let this = self.clone();
         Box::pin(async move {
             if kind.may_be_silent() {
-                // Otherwise the client's own layers would request gzip, which delays events.
+                // The client's own layers would request gzip, which delays events.
                 let identity = HeaderValue::from_static("identity");
                 request.headers_mut().entry(header::ACCEPT_ENCODING).or_insert(identity);
             }
@@ -113,9 +111,8 @@ impl KubeTransport {
 
     /// The check is asked until hyper reports the connection: the poll that finds it hands the request over.
     ///
-    /// If a connection closed before it took a byte, hyper sends the request again without asking the check.
-    /// The program can switch that off (see `Client::from_kube`); then the layers of this crate send it
-    /// again, and ask.
+    /// If a connection closed before it took a byte, hyper sends the request again without the check. The program can switch that
+    /// off (see `Client::from_kube`); then the layers of this crate send it again, and ask.
     async fn begin(&self, request: Request<Bytes>) -> Result<Response<KubeBody>, TransportError> {
         let (check, mut request) = (SendCheck::of(&request), request.map(KubeBody::from));
         if check.is_none() && self.shown.tells() {
@@ -153,9 +150,8 @@ impl Shown {
         }
     }
 
-    /// What to do if the check refuses a request before its connection was reported. Before the client's
-    /// first answer, the request may have been sent, and the error does not deny that. `None` (a client that
-    /// reports nothing): continue, because it may have been sent long ago.
+    /// For a check that refuses before the connection was reported. Before the client's first answer, the request may have been
+    /// sent, and the error does not deny that. `None` (a client that reports nothing): continue, it may have been sent long ago.
     fn what_follows(&self, refused: TransportError) -> Option<TransportError> {
         if self.tells() {
             return Some(refused);
@@ -195,7 +191,7 @@ async fn switch(mut switched: Response<KubeBody>, answer: oneshot::Sender<Answer
     }
 }
 
-/// A server that takes no more bytes may still send: then the other direction decides.
+/// A server that takes no more may still send: then the other direction decides.
 async fn sent(copying: impl Future<Output = io::Result<u64>>) {
     if copying.await.is_err() {
         std::future::pending::<()>().await;
@@ -244,7 +240,7 @@ fn in_body(error: kube_client::Error) -> TransportError {
     }
 }
 
-/// The error with all its causes, and the kind of the innermost `io::Error`.
+/// Has all causes, and the kind of the innermost `io::Error`.
 fn io_error(error: kube_client::Error) -> io::Error {
     let mut cause: Option<&(dyn StdError + 'static)> = Some(&error);
     let mut kind = io::ErrorKind::Other;

@@ -14,7 +14,7 @@ const META: &str = "meta.k8s.io/v1";
 pub(crate) struct Asked {
     pub(crate) content: RequestedContent,
     pub(crate) form: Form,
-    /// What is preferred. JSON is always read, too.
+    /// Preferred. JSON is always read, too.
     pub(crate) wire: WireKind,
 }
 

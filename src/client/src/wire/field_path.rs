@@ -1,10 +1,9 @@
 //! The path of a field, such as `spec.nodeName` or `spec.containers[*].image`, and trees of paths.
 //!
-//! 1. Paths have the syntax of Kubernetes' field paths. A path that is printed can be parsed again.
-//! 2. A path leads through an array only by `[*]`. In a tree, it needs no step for an array: it continues in
-//!    each element.
-//! 3. The values at a path are strings, numbers and booleans, each as text (`3`, `true`). A field that is
-//!    missing, null, an object or an array has no value.
+//! 1. Paths have the syntax of Kubernetes' field paths. A printed path can be parsed again.
+//! 2. A path leads through an array only by `[*]`. In a tree it needs no such step: it continues in each element.
+//! 3. The values at a path are strings, numbers and booleans, each as text (`3`, `true`). A field that is missing, null, an
+//!    object or an array has no value.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -32,9 +31,7 @@ pub struct FieldPath {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathStep {
-    /// The member with this name.
     Field(Box<str>),
-    /// Each element.
     Elements,
 }
 
@@ -135,11 +132,10 @@ fn bracket(inside: &str) -> Result<(PathStep, &str), &'static str> {
     Ok((PathStep::Field(name.into()), rest))
 }
 
-/// What to do with the fields of one object.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FieldTree {
     fields: Vec<(Box<str>, Step)>,
-    /// Fields that it does not name are left out; else they are kept.
+    /// Fields that are not named are left out; else they are kept.
     is_choice: bool,
 }
 
@@ -147,7 +143,7 @@ pub(crate) struct FieldTree {
 pub(crate) enum Step {
     Cut,
     Keep,
-    /// Keep it, and leave out fields in it.
+    /// Leave out fields in it.
     Descend(FieldTree),
 }
 
@@ -156,7 +152,7 @@ impl FieldTree {
         self.fields.is_empty() && !self.is_choice
     }
 
-    /// The paths that are left out, or alone kept, in one normal form.
+    /// What is left out, or alone kept, in one normal form.
     pub(crate) fn paths(&self) -> BTreeSet<Vec<String>> {
         let mut paths = BTreeSet::new();
         let mut open = vec![(Vec::new(), self)];
@@ -185,7 +181,7 @@ impl FieldTree {
         named.map_or(if self.is_choice { &Step::Cut } else { &Step::Keep }, |(_, step)| step)
     }
 
-    /// Keeps this field; of a tree that chooses, nothing else that was not named.
+    /// Keeps this field; of a choice, nothing else that was not named.
     pub(crate) fn choose(&mut self, path: &[PathStep]) {
         let mut names = path.iter().filter_map(|step| match step {
             PathStep::Field(name) => Some(name),
@@ -198,7 +194,6 @@ impl FieldTree {
         match (known, below.is_empty()) {
             (Some(step), true) => *step = Step::Keep,
             (Some(Step::Descend(node)), false) if node.is_choice => node.choose(&below),
-            // It is kept already.
             (Some(_), false) => {}
             (None, true) => self.fields.push((name.clone(), Step::Keep)),
             (None, false) => {
@@ -209,7 +204,6 @@ impl FieldTree {
         }
     }
 
-    /// An empty path changes nothing.
     pub(crate) fn cut(&mut self, mut path: impl Iterator<Item = Box<str>>) {
         if let Some(first) = path.next() {
             self.add(first, path.peekable());

@@ -1,8 +1,7 @@
-//! The frames of a body (the bytes of one watch event or one list item), and the metadata that a scan finds
-//! in a frame.
+//! The frames of a body (the bytes of one watch event or one list item), and the metadata that a scan finds in one.
 //!
-//! A frame within one body chunk is a slice of it; one that crosses chunks is copied once. Of a frame above
-//! the limit only the first `limit` bytes are kept: memory is bounded, and the object's name can be read.
+//! A frame within one body chunk is a slice of it; one that crosses chunks is copied once. Above the limit only the first `limit`
+//! bytes are kept: memory is bounded, and the object's name can be read.
 
 use std::borrow::Cow;
 
@@ -68,16 +67,16 @@ pub enum SplitError {
     },
 }
 
-/// The most bytes that are reserved for a frame by the size of the last one.
+/// The most that is reserved by the size of the last frame.
 const MOST_EXPECTED: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(super) struct PartialFrame {
     kept: BytesMut,
-    /// Received bytes of the frame, kept or not.
+    /// Received bytes, kept or not.
     pub(super) size: usize,
     limit: usize,
-    /// The size of the last frame: the next one is expected to be as large.
+    /// The size of the last frame: the next one may be as large.
     expected: usize,
 }
 
@@ -103,16 +102,15 @@ impl PartialFrame {
         let size = std::mem::take(&mut self.size);
         self.expected = size.min(self.limit).min(MOST_EXPECTED);
         let head = self.kept.split().freeze();
-        // The frame takes the allocation with it: a rare large one must not be kept for the whole watch.
+        // The frame has the allocation: a rare large one must not be kept for the whole watch.
         self.kept = BytesMut::new();
         if size > head.len() { Frame::Oversize { head, size } } else { Frame::Whole(head) }
     }
 }
 
-// A scan stops when name, namespace, uid and version are known, usually after a few hundred bytes; labels and
-// owners are read from there if needed. Of an incomplete frame it has what came before the cut, so an object
-// above the limit still has its name. Of a repeated field the last value counts, or the first if the scan
-// then had everything.
+// A scan stops when name, namespace, uid and version are known, usually after a few hundred bytes; labels and owners are read
+// from there if needed. An object above the limit still has its name. Of a repeated field the last value counts, or the first if
+// the scan then had everything.
 
 /// The metadata of one object, as far as it was read. A field that is missing or not a string is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -132,9 +130,8 @@ pub struct MetaScan<'a> {
     pub version: Option<Cow<'a, str>>,
     /// Encoded, if the scan passed them.
     pub(super) labels: Option<&'a [u8]>,
-    /// Encoded, if the scan passed them.
     pub(super) owners: Option<&'a [u8]>,
-    /// The metadata that follows, if the scan stopped there.
+    /// What follows where the scan stopped in the metadata.
     pub(super) rest: Option<&'a [u8]>,
 }
 

@@ -1,11 +1,10 @@
-//! The JSON encoding: a list is one document, a watch has one event on each line. One scanner finds the ends
-//! of values (`block.rs`, `value_scanner.rs`, `cursor.rs`); all other files use it.
+//! The JSON encoding: a list is one document, a watch has one event on each line. One scanner finds the ends of values
+//! (`block.rs`, `value_scanner.rs`, `cursor.rs`).
 //!
-//! 1. A scan does not check what it passes. Code that keeps bytes without decoding them checks them with
-//!    [`is_document`].
-//! 2. A decoding error shows no value, although serde_json's message quotes it: it may be a password. The
-//!    message of a type's own decoder is not shown at all, because it may quote its input.
-//! 3. The error has at most about 250 characters, whatever the size of the document and its keys.
+//! 1. A scan does not check what it passes. Bytes that are kept without decoding are checked with [`is_document`].
+//! 2. A decoding error shows no value, which serde_json's message quotes: it may be a password. The message of a type's own
+//!    decoder may quote its input, and is not shown.
+//! 3. The error has at most about 250 characters, whatever the document and its keys.
 
 mod block;
 mod cursor;
@@ -56,7 +55,7 @@ pub(super) fn document(bytes: &[u8]) -> Result<(), JsonError> {
 
 /// For a path, and for what was expected.
 const MAX_PART_CHARS: usize = 100;
-/// serde's and serde_json's names of types, in front of the value.
+/// In front of the value in messages of serde and serde_json.
 const VALUE_TYPES: [&str; 12] = [
     "boolean",
     "integer",
@@ -88,7 +87,7 @@ impl JsonError {
         self.path.as_deref()
     }
 
-    /// With the path of the field in the text that does not decode. Linear in the text.
+    /// With the field's path. Linear in the text.
     pub(crate) fn in_text(json: &str, error: &serde_json::Error) -> Self {
         Self::at(&place::path_at(json.as_bytes(), (error.line(), error.column())), error)
     }
@@ -150,7 +149,6 @@ pub(super) fn without_value(message: &str) -> String {
     if message.starts_with("invalid length ") {
         return format!("invalid length{}", expected(", expected "));
     }
-    // These quote only a name of the Rust type.
     let quotes_a_field_name = ["missing field `", "duplicate field `"].into_iter().any(|begin| {
         let name = message.strip_prefix(begin).and_then(|rest| rest.strip_suffix('`'));
         name.is_some_and(|name| {

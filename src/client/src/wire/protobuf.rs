@@ -1,14 +1,10 @@
-//! The protobuf encoding of built-in kinds. Everything has a length in front of it, so a list is split, and a field is
-//! passed or cut, without a look at its bytes.
+//! The protobuf encoding of built-in kinds. Everything has a length in front, so a list is split, and a field is passed or cut,
+//! without a look at its bytes.
 //!
-//! 1. `messages.txt` holds all knowledge of kinds (made from the Go types); the code knows only the format of a line.
-//! 2. Whatever is read of a message is what is read of the JSON that Go writes for it: the same values, the same
-//!    fields left out.
+//! 1. `messages.txt` holds all knowledge of kinds (made from the Go types).
+//! 2. What is read of a message is what is read of the JSON that Go writes for it: the same values, the same fields left out.
 //! 3. Whatever the bytes are, the result is a value or an error: no panic, bounded depth and number of values.
 //! 4. An error shows no value: it may be a password.
-//!
-//! Next: `split.rs` for bodies, `identify.rs` for what an object is, and for its metadata, `decode.rs` for all
-//! of it.
 
 mod cut;
 mod decode;
@@ -45,7 +41,7 @@ use table::TABLE;
 
 pub(super) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
-/// A server that has no protobuf of the kind, or a proxy that has none at all, answers JSON.
+/// A server without protobuf of the kind, or a proxy, answers JSON.
 pub(super) fn accept(content: RequestedContent, form: Form) -> &'static str {
     match (content, form) {
         (RequestedContent::Objects, _) => "application/vnd.kubernetes.protobuf,application/json",
@@ -58,7 +54,6 @@ pub(super) fn accept(content: RequestedContent, form: Form) -> &'static str {
     }
 }
 
-/// What is wrong with bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 enum Fault {
     #[error("the bytes end within a field")]
@@ -109,7 +104,7 @@ impl ProtobufError {
         Self { path: self.path.map(|path| shortened(&path, MAX_PART_CHARS)), ..self }
     }
 
-    /// Found in this member, item or entry of the message around.
+    /// Adds the step of the message around.
     #[cold]
     fn within(self, step: &Step<'_>) -> Self {
         let rest = self.path.unwrap_or_default();
@@ -123,7 +118,7 @@ impl ProtobufError {
     }
 }
 
-/// Where something stands in the message around it.
+/// Where a value is in its message.
 #[derive(Debug, Clone, Copy)]
 enum Step<'a> {
     Member(&'a str),
@@ -154,8 +149,8 @@ impl serde::de::Error for ProtobufError {
     }
 }
 
-/// Whether its fields and those of its metadata can be passed one by one. Another object cannot hide in it: its length
-/// came before it.
+/// Whether its fields and those of its metadata can be passed one by one. No other object can hide in it: its length came before
+/// it.
 pub(super) fn is_document(kind: ProtobufKind, object: &[u8]) -> bool {
     let passes = |bytes| {
         let mut reader = Reader::new(bytes);
@@ -167,7 +162,6 @@ pub(super) fn is_document(kind: ProtobufKind, object: &[u8]) -> bool {
         && metadata(object).is_none_or(|metadata| passes(metadata).is_ok())
 }
 
-/// Reads the object with the given visitor.
 fn read<'de, T>(
     opened: Opened<'de>,
     visit: impl FnOnce(Object<'_, 'de>) -> Result<T, ProtobufError>,
@@ -179,7 +173,6 @@ fn read<'de, T>(
 }
 
 impl ProtobufKind {
-    /// Decodes an object without these fields.
     pub(crate) fn decode<T: DeserializeOwned>(
         self,
         object: &[u8],
@@ -189,7 +182,7 @@ impl ProtobufKind {
         read(self.open_without(object, fields, &mut rest)?, |object| T::deserialize(object))
     }
 
-    /// Its JSON without these fields, as Go writes it.
+    /// As Go writes it.
     pub(crate) fn text(self, object: &[u8], fields: &FieldTree) -> Result<String, ProtobufError> {
         let mut rest = Vec::new();
         let opened = self.open_without(object, fields, &mut rest)?;
@@ -199,8 +192,7 @@ impl ProtobufKind {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// The object without these fields, in an envelope that says of which kind it is. What is in its fields is not
-    /// looked at.
+    /// The object without these fields, in an envelope with its kind. The content of fields is not looked at.
     pub(crate) fn kept(self, object: &[u8], fields: &FieldTree) -> Result<Box<[u8]>, ProtobufError> {
         let Opened { api_version, kind, message, raw } = open(self, object)?;
         let mut out = Vec::with_capacity(object.len() + ENVELOPE_BYTES);
@@ -208,7 +200,7 @@ impl ProtobufKind {
         Ok(out.into())
     }
 
-    /// `rest` holds the bytes from which fields were cut.
+    /// `rest`: the bytes without the cut fields.
     fn open_without<'a>(
         self,
         object: &'a [u8],
@@ -224,7 +216,6 @@ impl ProtobufKind {
     }
 }
 
-/// Decodes the metadata alone.
 pub(crate) fn decode_metadata<'de, T: Deserialize<'de>>(object: &'de [u8]) -> Result<T, ProtobufError> {
     let context = Context::new();
     let raw = metadata(object).unwrap_or_default();
@@ -235,14 +226,13 @@ pub(crate) fn decode_metadata<'de, T: Deserialize<'de>>(object: &'de [u8]) -> Re
 /// Most envelopes have fewer.
 const ENVELOPE_BYTES: usize = 64;
 
-/// The values at a path. Of bytes that are no object, those before the fault.
+/// If the bytes are no object, the values before the fault.
 pub(crate) fn values_at(kind: ProtobufKind, object: &[u8], path: &[PathStep], values: &mut Vec<String>) {
     let Ok(opened) = open(kind, object) else { return };
-    // Faulty bytes end the search.
     let _ = read(opened, |object| scan::ValuesAt { path, values }.deserialize(object));
 }
 
-/// Paths of fields, each with the bytes of its number, its length and its value.
+/// Each with the bytes of its number, its length and its value.
 pub(in crate::wire) fn field_bytes(kind: ProtobufKind, object: &[u8]) -> Option<Vec<(String, u64)>> {
     let opened = open(kind, object).ok()?;
     scan::field_bytes(opened.message, opened.raw).ok()

@@ -1,5 +1,5 @@
-//! Splits the body of a list or a watch into frames, by what its wire needs: `json/split.rs` looks at every byte,
-//! `protobuf/split.rs` goes from length to length.
+//! Splits the body of a list or a watch into frames: `json/split.rs` looks at every byte, `protobuf/split.rs` goes from length to
+//! length.
 
 use bytes::Bytes;
 

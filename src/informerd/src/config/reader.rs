@@ -1,6 +1,5 @@
-//! Reads values from TOML text. A default is read as a file's value, so it is always an allowed value. A key
-//! without a rule is refused at the end of its table. Every error is one line, with the key, its line, what
-//! is allowed, and the default.
+//! Reads values from TOML text. A default is read like a value of the file: it is always allowed. The end of a table refuses keys
+//! without a rule. Every error is one line: key, line, what is allowed, default.
 
 use std::ops::Range;
 
@@ -98,7 +97,6 @@ pub(super) struct Document<'a> {
     text: &'a str,
 }
 
-/// Knows which of its keys have been read.
 pub(super) struct Section<'d> {
     document: &'d Document<'d>,
     path: String,
@@ -154,7 +152,7 @@ impl<'d> Section<'d> {
         })
     }
 
-    /// Empty if there is none.
+    /// Empty if absent.
     pub(super) fn table(&mut self, key: &'static str) -> Result<Self, Error> {
         self.add_known(key);
         let path = self.full_key(key);
@@ -164,7 +162,6 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// `None` if the key is not there.
     pub(super) fn tables(&mut self, key: &'static str) -> Result<Option<Vec<Self>>, Error> {
         self.add_known(key);
         let Some(value) = self.table.remove(key) else { return Ok(None) };
@@ -187,7 +184,7 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// Refuses keys that no rule has read. Returns the read keys that the text lacks.
+    /// Refuses keys that no rule has read. Returns the read keys that are absent.
     pub(super) fn finish(self) -> Result<Vec<String>, Error> {
         let unknown = self.table.keys().find(|key| !self.known_keys.contains(&key.get_ref().as_ref()));
         let Some(unknown) = unknown else { return Ok(self.absent) };

@@ -1,5 +1,5 @@
-//! All keys of the configuration; `config/informerd.toml` gives the reason of each default. A key for a time
-//! has the unit in its name. Each kind has one informer, so that the lines of one object have one order.
+//! All keys of the configuration; `config/informerd.toml` gives the reason of each default. The key of a time ends in its unit.
+//! Each kind has one informer: the lines of one object have one order.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -68,7 +68,7 @@ const CHANGES: Rule<u64> =
 const SEED: Rule<u64> =
     Rule::new("seed", "a number from 0 to 9223372036854775807", "7", whole::<0, 9_223_372_036_854_775_807>);
 
-/// Also returns the keys that the text leaves out.
+/// With the keys that are absent.
 pub(super) fn read(document: &Document<'_>) -> Result<(Config, Vec<String>), Error> {
     let mut root = document.root()?;
     let mut absent = Vec::new();

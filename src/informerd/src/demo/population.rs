@@ -1,6 +1,5 @@
-//! The pods of the demo and their next changes, from a seeded random number generator. Equal seeds give equal
-//! changes. Each change is allowed in the pod's stage, if no other client changes the pod. The number of pods
-//! stays near the configured one.
+//! The pods of the demo and their next changes. Equal seeds give equal changes. Each change is allowed in the pod's stage, if no
+//! other client changes the pod. The number of pods stays near the configured one.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -11,9 +10,8 @@ use super::{APPS, App, NODES, TRACKS};
 pub(super) enum Change {
     /// With a status if the pod exists from the start.
     Create { object: Value, status: Option<Value> },
-    /// Of a pod, or of its status.
+    /// A pod or its status.
     Patch { resource: &'static str, namespace: &'static str, name: String, patch: Value },
-    /// Of a pod.
     Delete { namespace: &'static str, name: String },
 }
 
@@ -49,7 +47,7 @@ impl Population {
         Self { pods: Vec::with_capacity(wanted), wanted, rng: Rng::with_seed(seed) }
     }
 
-    /// Most of these pods are ready.
+    /// Most of the pods are ready.
     pub(super) fn initial_changes(&mut self) -> Vec<Change> {
         (0..self.wanted)
             .map(|number| {
@@ -83,7 +81,7 @@ impl Population {
         }
     }
 
-    /// Prefers pods that are not ready: a real cluster would soon change them.
+    /// Prefers pods that are not ready: in a real cluster they change soon.
     fn choose_pod(&mut self) -> usize {
         let not_ready: Vec<usize> = self
             .pods
@@ -151,7 +149,7 @@ impl Population {
 
     fn new_pod(&mut self, app: &'static App) -> DemoPod {
         let tag = self.pick(&app.tags);
-        // As a ReplicaSet or a CronJob names its pods.
+        // As a ReplicaSet or a CronJob names pods.
         let owner =
             if app.job { self.rng.u32(29_000_000..29_900_000).to_string() } else { hash_of(app, tag) };
         let name = format!("{}-{owner}-{}", app.name, self.suffix());
@@ -168,7 +166,7 @@ impl Population {
     }
 }
 
-/// Like a pod template hash: the same for one version of one application.
+/// As a pod template hash: one for each version of an application.
 fn hash_of(app: &App, tag: &str) -> String {
     let text = [app.name.as_bytes(), tag.as_bytes()].concat();
     let sum = text.iter().fold(5_381_u32, |sum, byte| sum.wrapping_mul(33) ^ u32::from(*byte));

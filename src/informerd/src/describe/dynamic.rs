@@ -1,5 +1,5 @@
-//! Describes objects of any kind: the fields that differ, down to one level below the top. Values of objects
-//! and lists are not shown, and no value of an object with hidden values (a Secret).
+//! Describes objects of any kind: the fields that differ, down to one level below the top. Values of objects and lists are not
+//! shown, nor any hidden value (a Secret).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::DynamicObject;

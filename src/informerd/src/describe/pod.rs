@@ -1,8 +1,7 @@
 //! Describes pods: phase, readiness, node, restarts, images, labels.
 //!
-//! It keeps only what `kubectl get pods` shows: the cache is smaller, and the decoder of whole pods would be
-//! a third of informerd's compilation. A digest reports a change of any other field: `spec changed`, `status
-//! changed`.
+//! It keeps what `kubectl get pods` shows: the cache is smaller, and the decoder of whole pods would be a third of informerd's
+//! compilation. A digest reports other changes: `spec changed`, `status changed`.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher};
@@ -23,7 +22,7 @@ pub(crate) struct ShownPod {
     status: Digested<Status>,
 }
 
-/// The shown fields, and a digest of all.
+/// The digest is of all fields.
 #[derive(Debug, Clone, Default)]
 struct Digested<T> {
     shown: T,

@@ -1,5 +1,5 @@
-//! Lines for scripts: each is one JSON document. Its members, promised in the README, are added and never
-//! renamed. Control characters have JSON escapes, which a terminal shows and a JSON parser decodes.
+//! Lines for scripts: each is one JSON document. Its members are promised in the README: added, never renamed. Control characters
+//! have JSON escapes.
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ struct Event<'a> {
     subject: Subject<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exact: Option<bool>,
-    /// For a deleted object, before its deletion.
+    /// Of a deleted object: as it was before.
     #[serde(skip_serializing_if = "Option::is_none")]
     outline: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,13 +70,13 @@ struct Status<'a> {
     waiting: usize,
     coalesced: u64,
     dropped: u64,
-    /// The worst one, if there are several.
+    /// The worst of several.
     source: Option<&'a str>,
     attempts: u32,
     next_try_seconds: Option<f64>,
-    /// Of the source that has been silent for longest.
+    /// Of the most silent source.
     age_seconds: Option<f64>,
-    /// For how long it is not up to date.
+    /// How long it is out of date.
     stale_seconds: Option<f64>,
     hints: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

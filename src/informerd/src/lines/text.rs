@@ -1,5 +1,5 @@
-//! Lines for people. Without colour a line is plain ASCII, except for texts of the cluster. `Text::line`
-//! makes every line but the summary, and escapes its texts.
+//! Lines for people. Without colour they are plain ASCII, except for texts of the cluster. `Text::line` makes and escapes all but
+//! the summary, which does that itself.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use actix_informer::printable::printable;
 use actix_informer::status::SourceState;
 use actix_informer::subscription::Notify;
 
-/// A longer key moves the rest of its line to the right.
+/// A longer key shifts the rest.
 const KEY_WIDTH: usize = 36;
 /// In characters: an error may quote a server.
 const MAX_ERROR_CHARS: usize = 900;
@@ -62,7 +62,7 @@ impl Text {
         let failed =
             status.failed.as_ref().map(|why| format!("; not restarted any more: {why}")).unwrap_or_default();
         let hints: String = hints(status).iter().map(|hint| format!("; {hint}")).collect();
-        // Hints are shown completely; a long error is cut.
+        // Hints are whole; a long error is cut.
         let room = MAX_ERROR_CHARS.saturating_sub(hints.chars().count());
         let rest = format!("{}{hints}", shortened(&format!("{rest}{failed}"), room));
         self.line(kind, (paint.bold(), state_name(&state)), &rest)
@@ -184,8 +184,7 @@ fn summary_of(informer: &InformerReport) -> String {
     text
 }
 
-/// Also names kinds that never synced, and kinds that were not followed at the end: what they missed is
-/// unknown.
+/// Also names kinds that never synced or were not followed at the end: what they missed is unknown.
 fn outcome(report: &Report) -> String {
     let names = |is_named: fn(&&InformerReport) -> bool| {
         let named = report.informers.iter().filter(is_named).map(|one| one.kind.as_str());

@@ -13,7 +13,6 @@ fn panicking_source() -> Box<dyn ListWatch<KeptBody>> {
     panic!("the source panics")
 }
 
-/// A kind whose source panics each time it is made.
 fn panicking_kind(runtime: &Runtime) -> RunningKind {
     let (source, config) = (Arc::new(panicking_source), ReflectorConfig::new("panicking"));
     let source = SourceSpec::new(Default::default(), source, config);

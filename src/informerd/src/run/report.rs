@@ -1,6 +1,4 @@
-//! The report of a run: the summary as data.
-//!
-//! JSON's `summary` has the same members: they are added, never renamed.
+//! The summary of a run as data. It has the members of JSON's `summary`: added, never renamed.
 
 use serde::Serialize;
 

@@ -1,6 +1,5 @@
-//! Prints the state of each informer: a line for each change of state, and a status line at intervals. The
-//! last line says that the informer has stopped. Lines wait for room in the output; ticks that pass during
-//! that are skipped.
+//! Prints a line for each change of an informer's state, and a status line at intervals. The last line says that the informer has
+//! stopped. Lines wait for room in the output; ticks that pass meanwhile make one line.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +27,7 @@ pub(super) fn start(
     kinds.iter().map(|kind| tokio::spawn(report(Arc::clone(kind), printer.clone(), interval))).collect()
 }
 
-/// A change of it is printed at once.
+/// A change is printed at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ReportedState {
     state: &'static str,

@@ -1,4 +1,4 @@
-//! What passes between a listener's machine and its actor: the configuration, the effects and the figures.
+//! What passes between a listener's machine and its actor.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The newest changes of one informer that leave marks: where each has been, and when.
 //!
-//! 1. A change has one entry, found by its version: a mark costs no search among texts. Most changes pass a hop in the
-//!    order of their entries, so the next one is looked at first.
+//! 1. A change has one entry, found by its version: a mark costs no search among texts. Most changes pass a hop in
+//!    the order of their entries: the next one is tried first.
 //! 2. The oldest entry goes for a new one, with its marks.
 
 use std::collections::BTreeMap;
@@ -14,13 +14,11 @@ use crate::meta::{ObjectKey, ResourceVersion};
 /// Entries of an informer: a power of two.
 pub(super) const MOST_CHANGES: usize = 1_024;
 
-/// The hops of an informer, from [`Hop::Read`] to [`Hop::Distributed`].
 const HOPS: [Hop; 6] = [Hop::Read, Hop::Scanned, Hop::Decoded, Hop::Queued, Hop::Published, Hop::Distributed];
 
 /// The time of a mark, and its number among all marks.
 type Stamp = (Duration, u64);
 
-/// One change.
 #[derive(Debug)]
 struct Entry {
     key: ObjectKey,
@@ -33,7 +31,6 @@ struct Entry {
     before: u64,
 }
 
-/// That a change is with a subscriber.
 #[derive(Debug)]
 struct Delivery {
     /// The number of its entry.
@@ -51,20 +48,18 @@ struct Ring<T, const MOST: usize> {
     newest: u64,
 }
 
-/// The newest changes.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     entries: Ring<Entry, MOST_CHANGES>,
     /// The number of the newest entry, by a hash of its version; empty before the first entry.
     newest: Vec<u64>,
-    /// For each hop, the entry that is expected next.
+    /// For each hop, the entry expected next.
     expected: [u64; HOPS.len() + 1],
     deliveries: Ring<Delivery, MOST_MARKS>,
     /// Numbers of deliveries that are not handled, by subscription.
     unhandled: BTreeMap<Arc<str>, Vec<u64>>,
     /// When a slow path was told last.
     slow_since: Option<Duration>,
-    /// Whether marks have gone.
     pub(super) is_cut: bool,
 }
 
@@ -180,7 +175,6 @@ impl Changes {
         self.unhandled.remove(subscription);
     }
 
-    /// The marks of these keys, with their numbers.
     pub(super) fn marks(
         &self,
         informer: &Arc<str>,
@@ -196,7 +190,7 @@ impl Changes {
         }
     }
 
-    /// The number of the newest entry of this change. Several clusters may use one version.
+    /// The newest entry of this change. Several clusters may use one version.
     fn find(&mut self, of: (&ObjectKey, &ResourceVersion), hop: Hop) -> Option<u64> {
         let expected = self.expected.get_mut(hop as usize)?;
         let is_it = |entry: &Entry| entry.version == *of.1 && entry.key == *of.0;
@@ -240,7 +234,7 @@ impl<T, const MOST: usize> Ring<T, MOST> {
         self.kept.get_mut(place)
     }
 
-    /// Whether the oldest one has gone for it.
+    /// Returns whether the oldest one has gone for it.
     fn push(&mut self, thing: T) -> bool {
         self.newest += 1;
         let place = self.place(self.newest).and_then(|place| self.kept.get_mut(place));

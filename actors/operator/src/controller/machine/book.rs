@@ -1,18 +1,15 @@
-//! The queue of a controller, whose slots carry what is known of a key between two reconciles.
+//! The queue of a controller, whose slots carry what is known of a key between two reconciles. All is bounded
+//! by the `MOST_*` constants.
 //!
-//! 1. A key that rests until its object changes is added again when its object has a newer version than the
-//!    failed one, is gone or has another uid; when a mapped object changes; when it is triggered. An owned
-//!    object, a timer or a resync does not add it.
-//! 2. An event during a reconcile that is newer than the state it was given is never lost: the key does not
-//!    rest.
-//! 3. All that is kept is bounded by the `MOST_*` constants.
-//! 4. A last state is kept until a reconcile that was given it is done. A newer one stays.
-//! 5. If own writes are ignored, an owned object in exactly the answered state is no reason. While the
-//!    reconcile runs, its event waits: the answer may come later.
-//! 6. No last state is dropped here, but returned: its drop is user code.
-//! 7. An object counts as deleted only if the cache shows another uid under its name, or nothing and it
+//! 1. A key that rests is added again when its object has a newer version than the failed one, is gone or has
+//!    another uid; when a mapped object changes; when it is triggered. An owned object, a timer or a resync
+//!    does not add it.
+//! 2. After an event during a reconcile that is newer than its state, the key does not rest.
+//! 3. A last state is kept until a reconcile that was given it is done. A newer one stays.
+//! 4. If own writes are ignored, an owned object in exactly the answered state is no reason. While the
+//!    reconcile runs, its event waits for the answer.
+//! 5. An object counts as deleted only if the cache shows another uid under its name, or nothing and it
 //!    cannot have left the selectors or the followed namespaces.
-//! 8. A reconcile begins before its cache is read, which then shows all that came before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,9 +36,8 @@ pub struct Arrived<S> {
 pub struct Begun<S> {
     /// Why it is run.
     pub causes: Causes,
-    /// The last state, and whether its object may live on.
+    /// Also whether its object may live on.
     last: Option<(Object<S>, bool)>,
-    /// The state that failed.
     rest: Option<State>,
     state: Option<State>,
 }
@@ -106,7 +102,7 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
                 let life =
                     |last: &Last<S>| meta.uid.is_some() && last.state.object_uid() == meta.uid.as_ref();
                 if known.last.as_ref().is_some_and(life) {
-                    // It had left and is back: it has not ended.
+                    // It had left and is back.
                     released = known.take_last(tally);
                 }
             }
@@ -233,7 +229,6 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
         Concluded { retry, telling, released }
     }
 
-    /// Returns the last state if it is not kept any more.
     fn end_run(&mut self, key: &ObjectKey, next: Next, begun: &Begun<S>) -> Option<Object<S>> {
         let (Some(known), tally) = self.known(key) else { return None };
         let run = known.run.take()?;
@@ -264,7 +259,7 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
         (kept.and_then(Kept::known), tally)
     }
 
-    /// Returns the last state that goes for it, of this or of another key.
+    /// The returned state may be that of another key.
     fn keep(&mut self, key: &ObjectKey, last: &Object<S>, has_left: bool) -> Option<Object<S>> {
         let (Some(kept), tally) = self.noted(key) else { return None };
         kept.know().keep(last, has_left, tally).or_else(|| self.release_oldest())
@@ -284,7 +279,6 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
         std::iter::from_fn(|| self.release_oldest()).collect()
     }
 
-    /// An owned object's state waits while its answer may come.
     fn is_unanswered(&mut self, key: &ObjectKey, arrival: &Arrival<'_, S>, reason: &Reason) -> bool {
         let (place, version) = match arrival {
             Arrival::Unmade { informer, object } => ((*informer, ObjectKey::clone(object)), None),
@@ -339,8 +333,8 @@ impl<S> Begun<S> {
     }
 
     fn given(&self) -> Option<&Object<S>> {
-        // A state that the cache still shows is not given as gone: the next reconcile finds it gone in both.
-        // Nor is any state of the uid that the cache shows. Without uids a newer version is another object.
+        // A state that the cache still shows, or another one of the same uid, is not given as gone. Without
+        // uids a newer version is another object.
         let is_gone = |last: &&Object<S>| {
             self.state.as_ref().is_none_or(|now| match (&now.uid, last.object_uid()) {
                 (Some(now), Some(last)) => now != last,
@@ -350,7 +344,7 @@ impl<S> Begun<S> {
         self.last.as_ref().map(|(last, _)| last).filter(is_gone).filter(|_| !self.rests())
     }
 
-    /// A name has one object at a time: another one in the cache ends the former.
+    /// Another object under the same name ends the former.
     fn may_live(&self) -> bool {
         self.state.is_none() && self.last.as_ref().is_some_and(|(_, has_left)| *has_left)
     }

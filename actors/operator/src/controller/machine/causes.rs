@@ -1,6 +1,5 @@
 //! Why a key is reconciled. A key keeps its first [`MOST_CAUSES`] different reasons and counts later ones.
-//! Until its reconcile begins they are a note in the queue's slot of the key ([`Why`]): each goes to one
-//! reconcile.
+//! They are a note in the queue ([`Why`]), so each goes to one reconcile.
 
 use std::fmt;
 use std::ops::Deref;

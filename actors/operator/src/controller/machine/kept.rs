@@ -1,9 +1,9 @@
-//! What the slot of a key carries, and what is kept of all keys together. [`Why`] is handed out with the key;
-//! the rest stays in the slot.
+//! What the slot of a key carries, and what is kept of all keys together. Only [`Why`] is handed out with the
+//! key.
 //!
-//! 1. A slot stays while its key rests or has a last state. Only the newest last state of a key is kept. If
-//!    there are too many, the oldest goes and is counted.
-//! 2. No last state is dropped here, but returned: its drop is user code. A merged note carries none.
+//! 1. A slot stays while its key rests or has a last state. Only the newest last state of a key is kept.
+//!    Beyond the bound the oldest goes and is counted.
+//! 2. No last state is dropped here, but returned: its drop is user code.
 
 use std::collections::BTreeMap;
 
@@ -88,7 +88,7 @@ pub struct KeptFigures {
 /// What is kept of all keys of a controller together.
 #[derive(Clone)]
 pub struct Tally {
-    /// Keys by the number of their last state.
+    /// By the number of the last state.
     lasts: BTreeMap<u64, ObjectKey>,
     number: u64,
     pub(super) most_deleted: usize,
@@ -96,7 +96,7 @@ pub struct Tally {
     pub(super) answered: Answered,
     pub(crate) failing: Failing,
     pub(crate) last_failure: Option<Failure>,
-    /// By informer: writes that were not shown in time.
+    /// By informer.
     pub(super) not_seen: BTreeMap<usize, Repeated>,
 }
 
@@ -137,7 +137,6 @@ impl<S> Merge for Kept<S> {
 }
 
 impl<S> Known<S> {
-    /// Returns the former state.
     pub(super) fn keep(&mut self, state: &Object<S>, has_left: bool, tally: &mut Tally) -> Option<Object<S>> {
         let former = self.take_last(tally);
         tally.number += 1;
@@ -154,7 +153,6 @@ impl<S> Known<S> {
         Some(last.state)
     }
 
-    /// Returns the state in which it rested.
     pub(super) fn take_rest(&mut self, tally: &mut Tally) -> Option<State> {
         let rest = self.rest.take();
         tally.figures.resting -= usize::from(rest.is_some());
@@ -177,7 +175,6 @@ impl News {
         }
     }
 
-    /// The newest state counts.
     pub(super) fn add(&mut self, later: Self) {
         if *self != Self::Certain && later != Self::Nothing {
             *self = later;
@@ -195,7 +192,6 @@ impl News {
 }
 
 impl Tally {
-    /// The key whose last state goes, if too many are kept; it is counted.
     pub(super) fn oldest(&mut self) -> Option<ObjectKey> {
         let oldest = self.lasts.first_key_value().filter(|_| self.lasts.len() > self.most_deleted);
         self.figures.deleted_dropped += u64::from(oldest.is_some());

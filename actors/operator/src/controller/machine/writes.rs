@@ -1,8 +1,8 @@
-//! The writes of a reconcile that the caches have to show before its key may be reconciled again.
+//! The writes that the caches have to show before their key may be reconciled again.
 //!
 //! 1. For each informer an object has one entry: its newest known version and, if its removal came last, the
 //!    removed uid.
-//! 2. A removal is seen when the cache has reached that version, and no longer has that uid.
+//! 2. A removal is seen when the cache has reached that version without that uid.
 //! 3. At most [`MOST_WRITES`] objects are awaited; further ones are counted.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub const MOST_WRITES: usize = 1_024;
 pub struct Awaited {
     /// The version that the cache has to reach.
     pub version: ResourceVersion,
-    /// The uid that must be gone, if the object was removed.
+    /// The uid that must be gone.
     removed: Option<Option<Uid>>,
 }
 
@@ -65,7 +65,6 @@ impl Awaited {
         cached.is_none_or(|cached| cached.uid != *removed)
     }
 
-    /// The version never goes back.
     fn merge(&mut self, later: Self) {
         self.removed = later.removed;
         if later.version > self.version {
@@ -176,7 +175,7 @@ impl Answered {
         }
     }
 
-    /// Forgets the answer; true if it was this version, for `owner`.
+    /// True if it was this version, for `owner`.
     pub(super) fn take(&mut self, place: &Place, owner: &ObjectKey, version: &ResourceVersion) -> bool {
         let answer = self.forget(place);
         answer.is_some_and(|answer| answer.owner == *owner && answer.version == *version)

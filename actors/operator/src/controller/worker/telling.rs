@@ -1,5 +1,4 @@
-//! Logs each reconcile at its end: as a debug line, or as a warning for a new failure (`Failing` of
-//! `controller/machine.rs`).
+//! Logs each reconcile at its end: as a debug line, or as a warning for a new failure.
 
 use std::fmt;
 use std::time::Duration;

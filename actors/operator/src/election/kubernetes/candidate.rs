@@ -1,6 +1,5 @@
-//! The registration of a candidate for a coordinated election: a LeaseCandidate as JSON. `v1beta1` is used
-//! where it is served, else `v1alpha2`; both have the fields that are written here. A renewal changes only
-//! `renewTime`.
+//! A LeaseCandidate as JSON, for a coordinated election: `v1beta1` where it is served, else `v1alpha2`; both
+//! have the fields that are written here. A renewal changes only `renewTime`.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! A Lease as JSON: only the fields of the record and the configured labels are changed. It is no typed
-//! object, because that would lose fields that its version of the types does not know. A field that is
-//! absent, null or of another type counts as empty and never fails an election.
+//! A Lease as JSON: only the fields of the record and the configured labels are changed. A typed object would
+//! lose fields that its version does not know. A field that is absent, null or of another type counts as
+//! empty and never fails an election.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Whether they can be used in paths.
+    /// For use in paths.
     pub(super) fn check(&self, identity: &str) -> Result<(), Error> {
         segment("namespace", &self.namespace)?;
         encoded_name(&self.name)?;
@@ -101,7 +101,7 @@ fn number<T: TryFrom<u64> + Default>(value: &Value) -> T {
     value.as_u64().and_then(|number| T::try_from(number).ok()).unwrap_or_default()
 }
 
-/// As a MicroTime of Kubernetes; null if there is none, or no calendar has it.
+/// As a MicroTime; null if there is none, or no calendar has it.
 pub(super) fn time(since_1970: Option<Duration>) -> Value {
     let micros = since_1970.and_then(|time| i64::try_from(time.as_micros()).ok());
     let stamp = micros.and_then(|micros| Timestamp::from_microsecond(micros).ok());

@@ -1,6 +1,5 @@
-//! The lock of an election on an API server, used on the election's thread. A write carries the version that
-//! was last read or written: 409, and 404 of an update, mean that nothing was written. Nothing is retried
-//! here: the election decides.
+//! The lock of an election on an API server. A write carries the version that was last read or written: 409,
+//! and 404 of an update, mean that nothing was written. Nothing is retried: the election decides.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -75,7 +74,6 @@ impl Inner {
     }
 
     async fn update(&self, record: &LeaseRecord) -> Result<LeaseAnswer> {
-        // An update needs a lease that was read.
         let mut lease = self.lease.borrow().clone().ok_or(LockError::Conflict)?;
         self.names.write(&mut lease, record);
         let written = self.write(Method::PUT, &self.names.lease(), &lease).await?;
@@ -83,7 +81,7 @@ impl Inner {
         Ok(LeaseAnswer::Written)
     }
 
-    /// A proxy or a login page may answer 200: that is no free lease. What was read before is forgotten then.
+    /// A proxy or a login page may answer 200: that is no free lease.
     fn is_lease(&self, answer: Value) -> Result<Value> {
         let version = answer.pointer("/metadata/resourceVersion").and_then(Value::as_str);
         if answer["kind"] == "Lease" && version.is_some_and(|version| !version.is_empty()) {
@@ -146,7 +144,6 @@ impl Inner {
         Ok(version)
     }
 
-    /// `None` if it is not there.
     async fn get(&self, path: &str) -> Result<Option<Value>> {
         match self.send(Method::GET, path, None).await {
             Ok(object) => Ok(Some(object)),

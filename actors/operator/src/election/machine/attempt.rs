@@ -1,8 +1,8 @@
 //! One attempt: at most the candidate's registration, one fast write, one read, one write.
 //!
-//! A term counts from when its write was sent; an answer after the term's end begins none, and no renewal
-//! begins one. While work of a former term goes on, the lease is read and not taken, and the controller of a
-//! coordinated election gets no answer, so that it chooses another candidate.
+//! An answer after the term's end begins no term, nor does a renewal. While work of a former term goes on,
+//! the lease is read and not taken, and the controller of a coordinated election gets no answer, so that it
+//! chooses another candidate.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::effect::{Effect, Leading, LeaseWritten, Moment, Read, WhyNot};
 use super::settings::{CandidateRecord, LeaseRecord, Observed};
 use super::{ElectionMachine, Term};
 
-/// Without a renewal for 30 minutes the controller would forget the registration.
+/// The controller forgets a registration that was not renewed for 30 minutes.
 const REGISTER_EACH: Duration = Duration::from_secs(300);
 
 /// The next `poll_effect` sends `Ask…`; the others wait for an answer.
@@ -40,7 +40,7 @@ pub(super) struct Write {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// With this fencing number.
+    /// The fencing number.
     Acquire(u64),
     Renew(u64),
     Release,
@@ -148,7 +148,7 @@ impl ElectionMachine {
 
     pub(super) fn next_request(&mut self, moment: Moment) -> Option<Effect> {
         match std::mem::replace(&mut self.step, Step::Idle) {
-            // The term has ended since the registration was read.
+            // The term has ended since that read.
             Step::AskCandidate(_) if self.term.is_none() && self.has_work => {
                 self.step = Step::Reading;
                 Some(Effect::Read)
@@ -174,7 +174,6 @@ impl ElectionMachine {
         }
     }
 
-    /// `how`: whether it creates, and whether it follows no read.
     fn write(&mut self, goal: Goal, moment: Moment, how: (bool, bool)) -> Effect {
         let (creates, fast) = how;
         let write = Write { goal, creates, fast, sent: moment.now, wall: moment.wall };
@@ -265,7 +264,6 @@ impl ElectionMachine {
         self.ask_write(goal, (false, false));
     }
 
-    /// A candidate with former work does not answer, so nobody chooses it.
     fn unless_kept(&self, why: WhyNot) -> WhyNot {
         match why {
             WhyNot::NotChosen if self.has_work => WhyNot::FormerWork,
@@ -273,7 +271,6 @@ impl ElectionMachine {
         }
     }
 
-    /// `(creates, fast)` as in [`Write`].
     pub(super) fn ask_write(&mut self, goal: Goal, (creates, fast): (bool, bool)) {
         let write = Write { goal, creates, fast, sent: Duration::ZERO, wall: Duration::ZERO };
         self.step = Step::AskWrite(write);

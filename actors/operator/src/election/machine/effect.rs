@@ -1,5 +1,5 @@
-//! What an election requests of its actor, and what it says about itself. At most one request is under way.
-//! Every reason reads after "not the leader: ".
+//! What an election requests of its actor, and what it says about itself. Every reason reads after "not the
+//! leader: ".
 
 use std::fmt;
 use std::sync::Arc;

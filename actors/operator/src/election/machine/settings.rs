@@ -129,7 +129,7 @@ impl Settings {
 }
 
 // The times in a record are of its writer's clock: they are only compared for equality. A lease lasts from
-// when its record was first seen here. A record without a holder is free at once.
+// when its record was first seen here. Without a holder it is free at once.
 
 /// What a lease says about its holder. Times of day are durations since 1970.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -158,8 +158,7 @@ pub struct CandidateRecord {
 }
 
 impl CandidateRecord {
-    /// The time to answer with, if the controller waits for an answer. It is never before the controller's
-    /// time: else it would not be accepted.
+    /// If the controller waits for an answer. It would not accept a time before its own.
     pub(super) fn answer(self, wall: Duration) -> Option<Duration> {
         let pinged = self.pinged?;
         (self.renewed < Some(pinged)).then(|| wall.max(pinged))
@@ -178,7 +177,7 @@ impl Observed {
         self.kept_until() <= now
     }
 
-    /// If nobody renews it.
+    /// Without a renewal.
     pub(super) fn kept_until(&self) -> Duration {
         self.since.saturating_add(Duration::from_secs(self.record.duration_seconds.into()))
     }

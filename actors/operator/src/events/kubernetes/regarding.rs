@@ -1,5 +1,5 @@
 //! What an event may be about: objects of any type, objects of a cache, references. The parameter of
-//! [`Regarding`] keeps its implementations apart; the compiler finds it.
+//! [`Regarding`] keeps its implementations apart.
 
 use crate::events::machine::Reference;
 use k8s_openapi::api::core::v1::ObjectReference;

@@ -1,6 +1,6 @@
 //! Events as requests to an API server: `events.k8s.io/v1`, or `v1` of the core group. A create carries no
-//! resourceVersion; a patch carries only what the server lets change. Answers that may change are retried: no
-//! connection, 401, 409, 429, 5xx. Any other refusal is final.
+//! resourceVersion; a patch only what the server lets change. Answers that may change are retried: no
+//! connection, 401, 409, 429, 5xx.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,7 +148,7 @@ fn reference(of: &Reference) -> ObjectReference {
 
 fn answer(verb: Verb, sent: Result<(), Error>) -> Answer {
     let error = match sent {
-        // The event is written; only the answer is unreadable.
+        // Only the answer is unreadable.
         Ok(()) | Err(Error::Answer { .. }) => return Answer::Done,
         Err(error) => error,
     };

@@ -1,6 +1,5 @@
 //! What a program says about an object. What passes [`Event::checked`] is accepted by both APIs of events, as
-//! far as a client can know. A note is cut and never refused. The version of an object is no part of an
-//! identity.
+//! far as a client can know. A note is cut and never refused. An object's version is no part of an identity.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -157,7 +156,6 @@ impl Event {
     }
 }
 
-/// Cuts at the end of a character.
 pub(super) fn cut(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }

@@ -1,8 +1,7 @@
-//! The events that wait: a line for each namespace, so that one that fails holds up no other.
+//! The events that wait, in a line for each namespace, so that one that fails holds up no other.
 //!
 //! Namespaces take turns. After a failure a namespace waits, longer with each further failure, and has one
-//! request at a time until a success: it takes only one of the places that all share. A namespace is known
-//! while an event of it waits or is in flight, or while it waits.
+//! request at a time until a success: it takes only one of the shared places.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -11,15 +10,15 @@ use std::time::Duration;
 use informer_core::backoff::{Backoff, BackoffPolicy};
 use informer_core::reflector::Moment;
 
-/// While more waits are over, [`NamespaceLines::next_due`] is in the past.
+/// While more are due, [`NamespaceLines::next_due`] is in the past.
 const MOST_DUE: usize = 250;
 
 #[derive(Debug, Default)]
 pub(super) struct NamespaceLines {
     by_namespace: BTreeMap<Arc<str>, NamespaceLine>,
-    /// By their turns.
+    /// By turn.
     ready: BTreeMap<u64, Arc<str>>,
-    /// Until when they wait.
+    /// Until when.
     held: BTreeSet<(Duration, Arc<str>)>,
     next_turn: u64,
     waiting: usize,
@@ -92,7 +91,7 @@ impl NamespaceLines {
         self.change(namespace, |line| line.in_flight = line.in_flight.saturating_sub(1));
     }
 
-    /// `after` is the server's. During a wait further failures do not make it longer.
+    /// `after` is the server's. A failure during a wait does not make it longer.
     pub(super) fn failed(&mut self, namespace: &str, after: Option<Duration>, moment: Moment) {
         let until = self.change(namespace, |line| {
             if line.hold.is_some() {
@@ -110,7 +109,6 @@ impl NamespaceLines {
         self.change(namespace, |line| line.backoff.reset());
     }
 
-    /// Forgets a namespace if nothing is known of it.
     pub(super) fn tidy(&mut self, namespace: &str) {
         if self.by_namespace.get(namespace).is_some_and(NamespaceLine::is_over) {
             self.by_namespace.remove(namespace);

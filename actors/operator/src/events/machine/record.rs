@@ -1,5 +1,4 @@
-//! One event on the server, and what still has to be sent of it. A request contains all repeats up to the
-//! moment in which it is made.
+//! One event on the server, and what still has to be sent of it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,7 +63,7 @@ pub(super) struct Told {
 pub(super) enum State {
     Idle,
     Waiting,
-    /// The request in flight has this `count`. Another request follows if `again` is set.
+    /// The request in flight has this `count`; `again`: another one follows.
     InFlight {
         count: u32,
         again: bool,
@@ -74,7 +73,7 @@ pub(super) enum State {
 #[derive(Debug, Clone)]
 pub(super) struct Record {
     pub(super) identity: Arc<Identity>,
-    /// Whether repeats still find it. A forgotten one is removed after its request.
+    /// Whether repeats still find it. If not, it is removed after its request.
     pub(super) is_known: bool,
     pub(super) name: String,
     pub(super) event: Arc<Event>,
@@ -85,7 +84,7 @@ pub(super) struct Record {
     pub(super) seen: Duration,
     /// Never less than the count on the server, or in the request in flight.
     pub(super) count: u32,
-    /// None: it is not on the server.
+    /// None: not on the server.
     pub(super) told: Option<Told>,
     /// A create with this count got no clear answer.
     pub(super) unclear: Option<u32>,
@@ -109,12 +108,11 @@ impl Record {
         repeats == Repeats::Count || said.is_none_or(|said| said < 2)
     }
 
-    /// Whether a later request will contain the present repeats.
+    /// Whether a later request contains the present repeats.
     pub(super) fn is_told_later(&self) -> bool {
         matches!(self.state, State::Waiting | State::InFlight { again: true, .. })
     }
 
-    /// None of an event that is not on the server.
     pub(super) fn untold(&self) -> u32 {
         self.told.map_or(0, |told| self.count - told.count)
     }

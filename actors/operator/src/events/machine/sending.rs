@@ -1,6 +1,6 @@
 //! Requests and their answers. A repeat of an event that is gone on the server creates it again, with its
-//! count. A create without a clear answer is not made twice: if the event exists at the next try, it is ours.
-//! At most one warning about losses is logged in [`WARN_EVERY`].
+//! count. If a create got no clear answer and the event exists at the next try, it is ours. Losses are logged
+//! at most once in [`WARN_EVERY`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -155,7 +155,7 @@ impl RecorderMachine {
         self.rest(id, again);
     }
 
-    /// Another writer has this name: a new name is tried at once.
+    /// Another writer has this name.
     fn name_taken(&mut self, id: u64, again: bool, at: At) {
         let Some(event) = self.records.get(&id).map(|record| Arc::clone(&record.event)) else { return };
         let name = self.name(&event.regarding.name, at);
@@ -207,7 +207,6 @@ impl RecorderMachine {
         }
     }
 
-    /// Warns unless there was a warning a short time ago.
     pub(super) fn note_loss(&mut self, reason: DropReason, why: &str, at: At) {
         self.figures.last_error = Some(LastError { text: why.to_owned(), wall: at.wall });
         let warnings = &mut self.warning;

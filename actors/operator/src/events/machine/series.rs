@@ -1,6 +1,5 @@
 //! Series of events.k8s.io. An event without a repeat for the idle time is forgotten, after its unsent
-//! repeats are sent. A series that goes on is sent once each heartbeat. A timer may fire early, and is then
-//! set again.
+//! repeats are sent. A series that goes on is sent once each heartbeat.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,10 +9,10 @@ use super::event::{Identity, digest};
 use super::record::{Record, State};
 use super::{At, DropReason, RecorderConfig, RecorderMachine, Repeats};
 
-/// Timers handled in one call.
+/// Timers in one call.
 const MOST_DUE: usize = 256;
 
-/// The next look at a series for which there is no room.
+/// For a series whose request waits or is under way, or has no room.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 impl RecorderMachine {
@@ -36,7 +35,6 @@ impl RecorderMachine {
         }
     }
 
-    /// Returns when to look again if the event is still known.
     fn look_at(&mut self, id: u64, at: At) -> Option<Duration> {
         let has_room = self.unsent() < self.config.queue;
         let record = self.records.get_mut(&id)?;
@@ -62,7 +60,7 @@ impl RecorderMachine {
         (!is_over).then(|| at.moment.now.saturating_add(self.config.idle.min(self.config.heartbeat)))
     }
 
-    /// Makes room for a new record: its unsent repeats are sent, if there is room for both.
+    /// Its unsent repeats are sent, if there is room for both.
     pub(super) fn forget(&mut self, id: u64, at: At) {
         let has_room = self.unsent() + 1 < self.config.queue;
         let Some(record) = self.records.get_mut(&id) else { return };
@@ -101,10 +99,9 @@ fn due(record: &Record, config: &RecorderConfig) -> Duration {
 // Events that differ only in their notes: the first nine notes within ten minutes of each other have their
 // own events; further ones share one. Two notes with the same digest count as one.
 //
-// client-go forgets any of the notes at the bound, so it may or may not send a known note by itself; here it
-// always is.
+// client-go forgets any of the notes at the bound; here a known note is always sent by itself.
 
-/// An upper limit for any configuration.
+/// For any configuration.
 pub(super) const MOST_NOTES: usize = 4_096;
 
 #[derive(Debug, Clone)]
@@ -161,8 +158,8 @@ impl Similar {
     }
 }
 
-// Forgets the least recently used entry that may go, so it exceeds its bound only while none may go. Each
-// call is O(log n), as long as the oldest entries may go.
+// Forgets the least recently used entry that may go, so it exceeds its bound only while none may go. A call
+// is O(log n), as long as the oldest entries may go.
 
 #[derive(Debug, Clone)]
 pub(super) struct Lru<K, V> {
@@ -181,7 +178,7 @@ impl<K: Ord + Clone, V> Lru<K, V> {
         self.entries.len()
     }
 
-    /// Does not count as a use.
+    /// Counts as no use.
     pub(super) fn peek(&self, key: &K) -> Option<&V> {
         self.entries.get(key).map(|(_, value)| value)
     }
@@ -196,7 +193,7 @@ impl<K: Ord + Clone, V> Lru<K, V> {
         Some(value)
     }
 
-    /// For a new key. Returns the entry that had to go.
+    /// For a new key. Returns what had to go.
     pub(super) fn insert(&mut self, key: K, value: V, may_go: impl Fn(&V) -> bool) -> Option<V> {
         let goes = |key: &&K| self.peek(key).is_some_and(&may_go);
         let oldest = (self.len() >= self.most).then(|| self.order.values().find(goes).cloned());

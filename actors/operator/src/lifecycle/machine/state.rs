@@ -89,7 +89,7 @@ pub(super) struct Part {
     /// Its last life only ends what it holds.
     pub(super) closes: bool,
     pub(super) was_given_up: bool,
-    /// Dropped and no longer awaited: something of it may still run.
+    /// Dropped and not awaited: something of it may still run.
     pub(super) is_abandoned: bool,
     pub(super) since: Duration,
     pub(super) last_error: Option<Arc<str>>,
@@ -108,7 +108,7 @@ pub(super) enum Run {
 }
 
 impl Run {
-    /// The life, until it has ended.
+    /// Until it has ended.
     pub(super) fn life(self) -> Option<u64> {
         match self {
             Self::Runs { life, .. } | Self::Draining { life, .. } | Self::Ending { life, .. } => Some(life),
@@ -200,7 +200,6 @@ impl Phase {
     pub const ALL: [Self; 6] =
         [Self::Probes, Self::Caches, Self::Work, Self::Election, Self::Events, Self::LeaderWork];
 
-    /// The phase that starts before this one and stops after it.
     pub(super) fn before(self) -> Option<Self> {
         Self::ALL.into_iter().rev().find(|phase| *phase < self)
     }

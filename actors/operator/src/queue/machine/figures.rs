@@ -1,4 +1,4 @@
-//! What a work queue measures, as plain numbers.
+//! What a work queue measures.
 //!
 //! Depth, adds, retries, `unfinished` and `longest_running` are what client-go's workqueue metrics count. Counters only grow.
 

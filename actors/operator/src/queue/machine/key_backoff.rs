@@ -1,5 +1,4 @@
-//! Growing waits by key with jitter, as client-go's `flowcontrol.Backoff`, for work that is in no queue. Retries
-//! of a queue are in `retries.rs`.
+//! Growing waits by key with jitter, as client-go's `flowcontrol.Backoff`, for work that is in no queue.
 //!
 //! The first wait is `base`; each later one is at least twice the one before, and at most `cap`. Jitter only
 //! lengthens waits. A key without a failure for twice `cap` is forgotten at the next call, so memory is

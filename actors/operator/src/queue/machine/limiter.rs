@@ -1,8 +1,7 @@
 //! How long a key waits after a failure: the rate limiters of client-go's workqueue.
 //!
-//! The caller must forget each key in the end: the queue does when a key is done, so a limiter holds at most
-//! the keys that the queue knows. No number of failures and no duration overflows: a wait is at most the
-//! limiter's bound.
+//! The caller must forget each key in the end, as the queue does when a key is done: a limiter holds at most
+//! the queue's keys. No number of failures and no duration overflows: a wait is at most the limiter's bound.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -81,7 +80,6 @@ impl<K, L: RateLimiter<K>> RateLimiter<K> for Jittered<L> {
 struct Failures<K>(BTreeMap<K, u32>);
 
 impl<K: Ord + Clone> Failures<K> {
-    /// Returns the number before.
     fn count(&mut self, key: &K) -> u32 {
         if let Some(failures) = self.0.get_mut(key) {
             *failures = failures.saturating_add(1);
@@ -215,8 +213,8 @@ impl<K, L: RateLimiter<K>> RateLimiter<K> for MaxWait<L> {
     }
 }
 
-// Whole nanoseconds: nothing is rounded, so a rate holds for ever (client-go computes with floating point
-// numbers and so lost tokens).
+// Whole nanoseconds: nothing is rounded, so a rate holds for ever (client-go loses tokens by floating point
+// numbers).
 
 /// A token would not come in time; none was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -240,7 +238,7 @@ pub struct TooLong {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Bucket {
-    /// All three are in nanoseconds: the product of the longest interval and the most tokens fits.
+    /// All three in nanoseconds: the product of the longest interval and the most tokens fits.
     interval: u128,
     /// Fills an empty bucket except for one token.
     slack: u128,

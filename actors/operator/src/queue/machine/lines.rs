@@ -1,12 +1,12 @@
 //! The keys that wait: a class for each priority, lanes in a class, a line in each lane.
 //!
-//! Keys leave a lane in the order in which they came into it. The lanes of a class take turns: a lane that
-//! has handed out a key goes behind the others, and so does a new lane. The most urgent class is served,
-//! unless another one was passed over [`MOST_PASSED_OVER`] times in a row. So the first key of a class waits
-//! for at most [`MOST_TURNS`] turns, and key p of a lane for `MOST_TURNS × p × lanes`.
+//! The lanes of a class take turns: a lane that has handed out a key, or is new, goes behind the others. The
+//! most urgent class is served, unless another one was passed over [`MOST_PASSED_OVER`] times in a row. So
+//! the first key of a class waits for at most [`MOST_TURNS`] turns, and key p of a lane for `MOST_TURNS × p ×
+//! lanes`.
 //!
-//! Waits are counted in keys, not in time: by age alone, a first list of a million keys would go before every
-//! newer change as soon as it is old enough.
+//! Waits are counted in keys, not in time: by age, a first list of a million keys would go before every newer
+//! change as soon as it is old enough.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub const MOST_PASSED_OVER: u32 = 7;
 /// can be due at the same time.
 pub const MOST_TURNS: u32 = MOST_PASSED_OVER + 2;
 
-/// An empty class with more lanes than this frees their memory.
+/// An empty class with more lanes frees their memory.
 const MOST_SPARE: usize = 16;
 
 /// Which keys are of one lane: those that compare equal.
@@ -77,7 +77,7 @@ impl<K> Lines<K> {
         (self.order)(key, key);
     }
 
-    /// Valid until the next change of the class.
+    /// Until the next change of the class.
     pub(super) fn find<P>(&self, slots: &Slots<K, P>, key: &K, priority: Priority) -> Line {
         self.ask(key);
         self.classes[priority as usize].find(slots, key, self.order)
@@ -274,7 +274,6 @@ impl Class {
         self.free.push(lane);
     }
 
-    /// A small class keeps its memory for the next key.
     fn clear(&mut self) {
         if self.lanes.capacity() > MOST_SPARE {
             *self = Self::default();

@@ -65,7 +65,7 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         Some(delay)
     }
 
-    /// `is_retry`: only failures have requested the add. An add without a delay waits already.
+    /// An add without a delay waits already.
     fn note_retry(&mut self, key: &K, is_retry: bool) {
         self.cells.retries += 1;
         let Some(id) = self.find(key) else { return };

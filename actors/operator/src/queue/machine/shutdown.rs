@@ -1,8 +1,7 @@
 //! How a work queue ends: at once, when everything is done, or by force.
 //!
-//! Always adds are refused and delayed adds are discarded; both are counted. No call hands out what is to be
-//! discarded. It is discarded a part at a time, so that the lock is never held for long. Keys that are being
-//! processed stay so until they come back.
+//! Adds are refused and delayed adds are discarded; both are counted. No call hands out what is to be
+//! discarded, which goes a part at a time, so that the lock is never held for long.
 
 use std::time::Duration;
 
@@ -141,8 +140,7 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
     }
 }
 
-// While an offered key is on its way, the queue is not over: the worker may have gone, and the key waits
-// again.
+// While an offered key is on its way, the queue is not over: the worker may have gone.
 
 impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
     /// As [`Self::take`], without delayed adds, which [`Self::release_due`] makes wait before. It is for a

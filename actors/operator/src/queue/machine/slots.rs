@@ -1,8 +1,8 @@
 //! What the queue knows of each key, in slots with a number.
 //!
-//! All else in the queue names a key by its slot number, so that the queue holds each key once. A block whose
-//! slots are all free holds no memory. Times are `u64` nanoseconds since the start of the runtime: 584 years,
-//! in half the memory of a `Duration`.
+//! All else in the queue names a key by its slot number, so that the queue holds each key once. A block of
+//! free slots holds no memory. Times are `u64` nanoseconds since the start of the runtime: 584 years, in half
+//! the memory of a `Duration`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::QueueMachine;
 
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A slot's number inside its block fits into a byte.
+/// A number inside a block fits into a byte.
 const BLOCK: usize = 256;
 
 #[derive(Debug, Clone)]
@@ -19,9 +19,9 @@ pub(super) struct Slot<K, P> {
     pub(super) key: K,
     pub(super) state: State,
     pub(super) delay: Option<Delay>,
-    /// What is handed out with the key next, and what stays known.
+    /// Handed out next, or stays known.
     pub(super) note: P,
-    /// Came with the delayed add.
+    /// Of the delayed add.
     pub(super) delayed_note: P,
 }
 
@@ -40,7 +40,6 @@ pub(super) enum State {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Waiting {
-    /// In nanoseconds.
     pub(super) since: u64,
     pub(super) before: u32,
     pub(super) behind: u32,
@@ -50,9 +49,8 @@ pub(super) struct Waiting {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Processing {
-    /// In nanoseconds.
     pub(super) since: u64,
-    /// When it was first added during the work; meaningless without `again`.
+    /// The first add during the work; meaningless without `again`.
     pub(super) again_since: u64,
     pub(super) again: Option<Priority>,
     pub(super) priority: Priority,
@@ -60,7 +58,6 @@ pub(super) struct Processing {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Delay {
-    /// In nanoseconds.
     pub(super) due: u64,
     pub(super) priority: Priority,
     /// Only a failure has caused it.
@@ -157,8 +154,8 @@ fn split(id: u32) -> (usize, usize) {
 }
 
 // The note of an add merges with earlier ones under the queue's lock, so it is neither lost nor handed out
-// twice. The note of a retry is removed with the retry when the key is in order first. The number of notes
-// with memory of their own is bounded: further ones are cut down to what fits into a slot.
+// twice. The note of a retry goes with it when the key is in order first. The number of notes with memory of
+// their own is bounded: further ones are cut down to fit into a slot.
 
 /// What is kept beside a key. The default says nothing. None of it runs code of a user: it happens while the
 /// queue is locked.
@@ -200,7 +197,6 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         (slot.map(|slot| &mut slot.note), &mut self.tally)
     }
 
-    /// Frees the slot if nothing is known of its key.
     pub(crate) fn free(&mut self, key: &K) {
         if let Ok((place, id)) = self.search(key) {
             self.free_if_idle(place, id);

@@ -1,5 +1,4 @@
-//! Numbers of stored things in the order of those things: the caller compares, so a key is stored only in its
-//! slot.
+//! Numbers of stored things in the order of those things, which the caller compares.
 //!
 //! A search is O(log n). An insertion moves at most [`MOST`] numbers, and the list of runs when a run is
 //! split. No run is empty. A run that shrinks is joined with a neighbour if both together have at most half

@@ -1,10 +1,9 @@
 //! The child objects of an owner: applied with server-side apply, found again, and deleted when unwanted.
 //!
 //! 1. A child that the cache shows as this process applied it costs no request.
-//! 2. Only what the owner controls, by uid, and our field manager has applied is deleted, with its uid and
-//!    version as preconditions.
+//! 2. A deletion has the uid and version of the judged state as preconditions.
 //! 3. A pass does not prune what it has requested, even if the apply failed.
-//! 4. Two owners never take a child from each other: the server refuses.
+//! 4. Two owners never take a child from each other, although all apply as one manager: the server refuses.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -136,7 +135,6 @@ pub struct ChildPass<'a> {
     log: &'a dyn WriteLog,
     owner: Owner,
     check: OwnerCheck,
-    /// The owner's cluster.
     cluster: Option<ClusterName>,
     wanted: Wanted,
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. `lastTransitionTime` changes only when the condition's status changes.
 //! 2. A type is in the list once, and keeps its place.
-//! 3. A condition of an older generation never replaces one of a newer generation.
+//! 3. A condition of an older generation never replaces a newer one.
 
 use std::time::SystemTime;
 
@@ -126,7 +126,7 @@ pub fn is_condition_true(conditions: &[Condition], type_: &str) -> bool {
     conditions.iter().any(|known| known.type_ == type_ && known.status == "True")
 }
 
-/// Times of the API have whole seconds. A time before year -9999 or after year 9999 becomes 1970.
+/// The API has whole seconds. A time before year -9999 or after year 9999 becomes 1970.
 fn in_seconds(time: SystemTime) -> Timestamp {
     let seconds = Timestamp::try_from(time).map(Timestamp::as_second);
     seconds.and_then(Timestamp::from_second).unwrap_or(Timestamp::UNIX_EPOCH)

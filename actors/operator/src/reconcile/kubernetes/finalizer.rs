@@ -1,8 +1,7 @@
 //! Runs a reconcile under a finalizer: its work is undone before the object goes.
-//! `reconcile/machine/finalizer.rs` decides; `finalizer/list.rs` changes the list.
 //!
 //! 1. The server has the finalizer before `reconcile` is called with [`Finalize::Apply`].
-//! 2. The finalizer is removed only after `reconcile` has succeeded with [`Finalize::CleanUp`].
+//! 2. The finalizer is removed only after [`Finalize::CleanUp`] has succeeded.
 //! 3. An informer that cuts the list costs requests, but never loses a finalizer.
 //! 4. For an object that the informer no longer has, the server is asked first.
 

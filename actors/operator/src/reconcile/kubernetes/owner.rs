@@ -1,7 +1,7 @@
 //! The owner reference of a child, with the rules of controller-runtime's `SetControllerReference`.
 //!
 //! 1. An owner is in the namespace of its child or in none: the garbage collector deletes children of an
-//!    owner in another namespace.
+//!    owner elsewhere.
 //! 2. A child has at most one controller: two would undo each other's work.
 //! 3. The same owner again changes nothing.
 
@@ -13,7 +13,7 @@ use kube_core::{ClusterResourceScope, ObjectMeta, Resource};
 
 use informer_client::representation::{Controlled, ControllerRef};
 
-/// A child that outlives its owner names it here.
+/// On a child that outlives its owner.
 pub(super) const KEPT_FOR: &str = "actix-informer/kept-for";
 
 /// Why an object cannot be the controller of a child.
@@ -131,7 +131,7 @@ impl Owner {
         format!("{} {key} {}", self.kind(), self.uid)
     }
 
-    /// A child that is kept gets the annotation instead of a reference.
+    /// A kept child gets the annotation instead of a reference.
     pub(super) fn own<C>(&self, child: &mut C, is_kept: bool) -> Result<(), OwnerError>
     where
         C: Resource<DynamicType = (), Scope: 'static>,
@@ -158,7 +158,6 @@ impl Owner {
         Ok(())
     }
 
-    /// Fails if another object controls the child.
     pub(super) fn may_control(
         &self,
         controller: Option<ControllerRef<'_>>,

@@ -1,9 +1,7 @@
 //! Writes the status of an object if it differs from the cached one.
 //!
-//! 1. An unchanged status sends nothing.
-//! 2. The write carries the version that was read: a change by somebody else is a conflict, and is not
-//!    overwritten.
-//! 3. Only the difference is sent, so object fields that the type does not know stay. A list is sent whole,
+//! 1. The write carries the version that was read: a change by somebody else is a conflict.
+//! 2. Only the difference is sent, so object fields that the type does not know stay. A list is sent whole,
 //!    without such fields.
 
 use std::fmt;
@@ -150,7 +148,6 @@ where
     }
 }
 
-/// `None` if they are equal.
 fn difference(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
         return (before != after).then(|| after.clone());

@@ -1,5 +1,5 @@
-//! What a reconcile is about, and where its writes are recorded, each once. Nobody waits for the writes of an
-//! object alone.
+//! What a reconcile is about, and where its writes are recorded. Nobody waits for the writes of an object
+//! alone.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ impl WriteRecord {
         Self::of::<C>(answer)
     }
 
-    /// Only the metadata of the object may be known.
+    /// The object may be known only by its metadata.
     pub(super) fn of<C: 'static>(answer: &impl Resource) -> Option<Self> {
         let meta = meta_of(answer).ok()?;
         let labels = answer.meta().labels.clone().unwrap_or_default();
@@ -70,10 +70,10 @@ pub trait WriteLog: Sync {
     }
 }
 
-/// The limit of servers, in bytes.
+/// Of servers, in bytes.
 const LONGEST_MANAGER: usize = 128;
 
-/// `None` for the default of the user agent.
+/// `None`: that of the user agent.
 pub(super) fn manager_of(log: &dyn WriteLog) -> Option<String> {
     let (controller, _) = log.reconcile()?;
     Some(as_manager(controller)).filter(|name| !name.is_empty())
@@ -117,8 +117,8 @@ impl<K: Send + Sync> Subject<K> for Object<K> {
 }
 
 impl<S: Body> Request<S> {
-    /// The key waits until its controller's informers show the write, which was in the cluster of the request.
-    /// Returns how many informers are awaited.
+    /// The key waits until the informers show the write, made in the cluster of the request. Returns how many
+    /// informers are awaited.
     pub(crate) fn noted(&self, write: WriteRecord) -> usize {
         let WriteRecord { bodies, mut meta, labels, is_removed } = write;
         if let Some(cluster) = self.key().cluster_name() {

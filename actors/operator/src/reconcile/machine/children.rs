@@ -2,11 +2,10 @@
 //!
 //! 1. An object is ours if the owner controls it, by uid, and our field manager has applied it, both in the
 //!    state that is deleted. What is not known is read, never assumed.
-//! 2. A wanted or ending object is left alone. One that another manager has made for the same owner stays:
-//!    only our fields are removed.
+//! 2. A wanted or ending object is left alone. One that another manager has made for the same owner only
+//!    loses our fields.
 //! 3. Nothing is made for an owner that is gone or, except in a clean-up, being deleted.
-//! 4. An existing object is taken only if our manager has applied it or the policy allows it; one that nobody
-//!    controls only after the owner was read.
+//! 4. An existing object is taken only if our manager has applied it or the policy allows it.
 
 use informer_core::meta::Uid;
 

@@ -1,10 +1,9 @@
 //! Decides what is to be done about one operator's finalizer on one object.
 //!
-//! 1. An object is reconciled only while the server has its finalizer, which is added first.
-//! 2. Clean-up is only for an object with the finalizer that is being deleted, or has left what the operator
+//! 1. Clean-up is only for an object with the finalizer that is being deleted, or has left what the operator
 //!    follows.
-//! 3. Finalizers of others are never touched.
-//! 4. A list that may be cut does not count as empty: a change tests it, and an ending object is read before
+//! 2. Finalizers of others are never touched.
+//! 3. A list that may be cut does not count as empty: a change tests it, and an ending object is read before
 //!    it is left alone.
 
 /// What one observation of an object says of its finalizers.

@@ -1,8 +1,7 @@
 //! What the follower looks at before it plans.
 //!
-//! A look costs the same with any number of sources; only building a plan's input visits the whole set. A
-//! refusal of the cluster-wide source holds for `retry_after` unless the source streams earlier; another kind
-//! of failure does not end it.
+//! A look costs the same with any number of sources; only a plan's input visits the whole set. A refusal of the
+//! cluster-wide source holds for `retry_after` or until it streams.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

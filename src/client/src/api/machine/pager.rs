@@ -1,9 +1,8 @@
-//! Which page of a list is requested next, and what follows when one has expired, as in client-go's
-//! `tools/pager`.
+//! Which page of a list is requested next, also after an expired one, as in client-go's `tools/pager`.
 //!
 //! 1. One page is requested at a time: only its answer has the token of the next one.
-//! 2. A page that is requested because another one expired must not expire: there is no loop.
-//! 3. An expired first page is an error like any other: there is no older page that it must agree with.
+//! 2. If the page after an expired one expires, too, that is an error: there is no loop.
+//! 3. An expired first page is an error: there is no older page that it must agree with.
 
 /// What follows when the server no longer has the version of the earlier pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,9 +35,8 @@ pub(crate) struct Pager {
     /// `None` after the last page.
     next: Option<Page>,
     asked: Option<Page>,
-    /// Pages that have arrived and were not taken.
     waiting: usize,
-    /// The requested page has a fresh token: if it expires, too, that is an error.
+    /// The requested page has a fresh token (rule 2).
     is_fresh: bool,
     has_begun_again: bool,
 }
@@ -65,7 +63,6 @@ impl Pager {
         self.asked.clone()
     }
 
-    /// `token` is empty on the last page.
     pub(crate) fn handle_page(&mut self, token: &str) {
         (self.asked, self.is_fresh) = (None, false);
         self.waiting += 1;
@@ -76,8 +73,8 @@ impl Pager {
         self.waiting = self.waiting.saturating_sub(1);
     }
 
-    /// `fresh_token` is that of an answer that says that the list has expired. Returns whether the error goes
-    /// to the reader; otherwise another page is requested.
+    /// `fresh_token`: of the answer that says that the list has expired. Returns whether the reader gets the
+    /// error.
     pub(crate) fn handle_failure(&mut self, is_expired: bool, fresh_token: Option<&str>) -> bool {
         let failed = self.asked.take();
         let can_go_on = is_expired && matches!(failed, Some(Page::After(_)));
@@ -95,7 +92,7 @@ impl Pager {
         self.next.is_none()
     }
 
-    /// Whether the whole list was requested because a page had expired.
+    /// Because a page had expired.
     pub(crate) fn has_begun_again(&self) -> bool {
         self.has_begun_again
     }

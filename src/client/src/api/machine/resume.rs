@@ -1,9 +1,8 @@
-//! How a watch outside of informers continues after its connection has ended.
+//! How a watch outside of informers continues after its connection ends.
 //!
 //! 1. No version of an initial object is kept: the objects do not come in the order of their versions.
-//! 2. After a failure there is a wait, or the reader must list. A watch that ended in order is opened again
-//!    at once only if it brought something new or lasted long enough: a server that ends each watch at once
-//!    must not cause a tight loop.
+//! 2. A watch that ended in order is opened again at once only if it brought something new or lasted long
+//!    enough: a server that ends each watch at once must not cause a tight loop.
 
 use std::time::Duration;
 
@@ -14,15 +13,14 @@ use informer_core::meta::ResourceVersion;
 /// A watch that ends sooner and brought nothing has failed.
 const LEAST_WATCH: Duration = Duration::from_secs(10);
 
-/// Shorter requests are measured by this: a server that closes every connection at once must not cause
-/// requests without a pause.
+/// The same for shorter requests, so that a pause follows.
 const LEAST_ASKED: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterEnd {
-    /// Open it again at [`WatchResume::version`] after this time.
+    /// At [`WatchResume::version`].
     OpenAfter(Duration),
-    /// The server no longer has the version: the reader must list.
+    /// The server no longer has the version.
     ListAgain,
 }
 
@@ -50,9 +48,8 @@ impl WatchResume {
         self.wants_initial
     }
 
-    /// Whether an event of this version was not delivered before. Initial objects are always new: they are
-    /// not in the order of their versions. A version that is no number is new if it differs: only the server
-    /// can compare it.
+    /// Whether an event of this version was not delivered before. Initial objects are always new (rule 1). A
+    /// version that is no number is new if it differs: only the server can compare it.
     pub(crate) fn is_new(&self, version: &str) -> bool {
         if self.wants_initial {
             return true;
@@ -85,7 +82,7 @@ impl WatchResume {
         self.backoff.reset();
     }
 
-    /// The connection ended in order. `asked` is the duration in the request.
+    /// `asked`: the duration in the request.
     pub(crate) fn handle_end(&mut self, lasted: Duration, asked: Duration, chance: f64) -> AfterEnd {
         let has_progressed = std::mem::take(&mut self.has_progressed);
         let least = self.backoff.last_wait().unwrap_or_default().max(LEAST_WATCH).min(asked.max(LEAST_ASKED));

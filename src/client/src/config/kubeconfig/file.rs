@@ -3,7 +3,7 @@
 //!
 //! 1. The first document counts, and the last value of a repeated key. Unknown fields are ignored, null means
 //!    absent, and a number is not a text.
-//! 2. Types, base64 and unique names are checked everywhere, also in entries that no context uses.
+//! 2. Entries that no context uses are checked, too.
 //! 3. An error gives the field's path, line and column, but quotes nothing: the file may hold tokens.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,6 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Entries by name.
 #[derive(Clone, Default)]
 pub(super) struct File {
     pub(super) clusters: BTreeMap<String, Cluster>,
@@ -146,7 +145,6 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretStr
 }
 
 impl File {
-    /// An empty file defines nothing.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let text = decoded(bytes)?;
         let value: Option<Value> = first_document(&text, false)
@@ -189,7 +187,7 @@ fn by_name<T>(what: &str, entries: impl Iterator<Item = (String, T)>) -> Result<
     Ok(all)
 }
 
-/// Decodes by the byte order mark; without one, UTF-8.
+/// By the byte order mark; without one, UTF-8.
 fn decoded(bytes: &[u8]) -> Result<String, String> {
     let utf_16 = |bytes: &[u8], read: fn([u8; 2]) -> u16| {
         let (units, rest) = bytes.as_chunks();
@@ -223,8 +221,7 @@ fn location(error: &serde_saphyr::Error) -> Option<String> {
     error.location().map(|at| format!("line {}, column {}: ", at.line(), at.column()))
 }
 
-/// Removes nulls from maps, except in extensions, which belong to other programs. Returns whether there were
-/// any.
+/// Except in extensions, which belong to other programs. Returns whether there were any.
 fn without_nulls(value: &mut Value) -> bool {
     match value {
         Value::Object(fields) => {

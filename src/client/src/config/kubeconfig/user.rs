@@ -1,8 +1,8 @@
-//! What the entries of a kubeconfig mean: the configuration of its current context, or why there is none.
-//! Refusals are kubectl's (`clientcmd.ConfirmUsable`, `rest.TLSConfigFor`), except where noted.
+//! The configuration of a kubeconfig's current context, or why there is none. Refusals are kubectl's
+//! (`clientcmd.ConfirmUsable`, `rest.TLSConfigFor`), except where noted.
 //!
-//! Values that contradict each other are refused. All credentials are taken over; `../../credentials.rs`
-//! decides which of them are sent, since that depends on the proxy.
+//! Values that contradict each other are refused. All credentials are taken over: which ones are sent depends
+//! on the proxy (`../../credentials.rs`).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,6 @@ use crate::identity::oidc::Oidc;
 const PLUGIN_EXTENSION: &str = "client.authentication.k8s.io/exec";
 
 impl File {
-    /// Makes paths relative to the folder of the file.
     pub(super) fn resolve_paths(&mut self, folder: &Path) {
         let resolve = |path: &mut String| {
             if !path.is_empty() {

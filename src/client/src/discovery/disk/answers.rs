@@ -1,8 +1,8 @@
 //! The file of one answer in kubectl's HTTP cache. Its name is the SHA-256 of the URL. It contains the
 //! SHA-256 of the rest, then an HTTP response; a wrong sum makes it a miss (client-go's `sumDiskCache`).
 //!
-//! A file that is written here says that it depends on the Accept header, and names ours, which is also
-//! kubectl's. So kubectl uses it after the server has confirmed its ETag.
+//! A written file depends on the Accept header, which is kubectl's: kubectl uses the file after the server
+//! has confirmed its ETag.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use crate::discovery::documents::{self, Root};
 use crate::discovery::fetch::ACCEPT;
 use crate::discovery::memory::Tagged;
 
-/// client-go adds this to each discovery request, so it is a part of the URL.
+/// client-go adds this to each discovery request.
 const QUERY: &str = "?timeout=32s";
 const CONTENT_OF_KUBECTL: &str = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -63,7 +63,6 @@ pub(super) fn read(file: &[u8]) -> Option<Tagged> {
     }
 }
 
-/// `None` unless the answer was successful.
 fn headers(head: &str) -> Option<HeaderMap> {
     let mut lines = head.split("\r\n");
     let (protocol, status) = lines.next()?.split_once(' ')?;

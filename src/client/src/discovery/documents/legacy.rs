@@ -1,5 +1,5 @@
 //! The old form of discovery: a list of groups, and one list of resources for each version of a group.
-//! kubectl's cache on disk always has this form.
+//! kubectl's cache on disk has this form.
 
 use std::sync::Arc;
 

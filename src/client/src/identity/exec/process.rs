@@ -5,8 +5,7 @@
 //!    this process's group, since only that group may read the terminal; it is killed alone, like every
 //!    program outside Unix.
 //! 3. Processes that an ended program leaves (a browser, an agent) keep running, as in client-go. If one
-//!    keeps stdout open, the output has no end: that is an error, and the group is killed so that tries do
-//!    not pile up.
+//!    keeps stdout open, that is an error, and the group is killed so that tries do not pile up.
 
 use std::io::{Read, Write as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -31,7 +30,6 @@ enum Printed {
     TooMuch,
 }
 
-/// Blocks.
 pub(super) fn output(
     mut command: Command,
     is_interactive: bool,
@@ -59,7 +57,7 @@ pub(super) fn output(
 struct Running {
     child: Child,
     has_group: bool,
-    /// It ended and its output is complete: the rest of its group goes on.
+    /// It ended and its output is complete: its group goes on.
     has_ended: bool,
 }
 
@@ -86,14 +84,14 @@ impl Running {
                     deadline = deadline.or_sooner(AFTER_THE_END);
                 }
             }
-            // Stderr matters only if the program failed, and a child of the program may hold it open.
+            // A child of the program may hold stderr open: it matters only if the program failed.
             let is_whole = stderr.is_some() || status.is_some_and(|status| status.success());
             match (status, &stdout) {
                 (Some(status), Some(_)) if is_whole || deadline.has_passed() => {
                     self.has_ended = true;
                     return Ok((status, stdout.unwrap_or_default(), stderr.unwrap_or_default()));
                 }
-                // Another process holds stdout, so its output cannot be told from the program's.
+                // Another process holds stdout: its output cannot be told from the program's.
                 (Some(_), ..) if deadline.has_passed() => {
                     return Err(PluginError::Malformed(
                         "it ended, and a process that it started keeps its output open".to_owned(),
@@ -175,10 +173,10 @@ fn read_stderr(pipe: Option<impl Read + Send + 'static>, is_shown: bool, sender:
         let mut end = Vec::new();
         let mut piece = [0; STDERR_LIMIT];
         let mut pipe = pipe;
-        // Read to the end whatever the length: a full pipe would stop the program.
+        // Read to the end: a full pipe would stop the program.
         while let Some(Ok(length @ 1..)) = pipe.as_mut().map(|pipe| pipe.read(&mut piece)) {
             if is_shown {
-                // Shown at once: it may be a question to the user.
+                // It may be a question to the user.
                 let _ = std::io::stderr().write_all(&piece[..length]);
             }
             end.extend_from_slice(&piece[..length]);
@@ -189,7 +187,7 @@ fn read_stderr(pipe: Option<impl Read + Send + 'static>, is_shown: bool, sender:
     start(read);
 }
 
-/// A reader that cannot start drops its sender: that output then counts as incomplete.
+/// A reader that cannot start drops its sender: its output is then incomplete.
 fn start(read: impl FnOnce() + Send + 'static) {
     let _ = std::thread::Builder::new().name("informer-plugin".to_owned()).spawn(read);
 }

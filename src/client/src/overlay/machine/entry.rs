@@ -1,10 +1,9 @@
 //! One answer that waits for the watch. If several sources may follow the key, the oldest of their versions
 //! counts.
 //!
-//! 1. A written state counts until the source, or the key in the cache, has its version or a newer one.
-//! 2. A deleted life counts until the cache has another life above the newest known version of the deleted
-//!    one, or until the key is absent and the source has reached that version.
-//! 3. Answers may come in any order: the higher version wins, and a life's deletion wins over its states.
+//! 1. A deleted life counts until the cache has another life above its newest known version, or until the key
+//!    is absent and the source has reached that version.
+//! 2. Answers may come in any order: the higher version wins, and a life's deletion wins over its states.
 //!    Without uids, a later deletion wins.
 //!
 //! The cache has neither a deleted life nor one that left the informer's selection.
@@ -18,7 +17,7 @@ pub(crate) enum State<S> {
     Written(Object<S>),
     /// An object that the informer does not select.
     Left(ResourceVersion, Option<Uid>),
-    /// This life is gone; its newest known version.
+    /// With its newest known version.
     Deleted(ResourceVersion, Option<Uid>),
 }
 
@@ -34,8 +33,7 @@ pub(super) struct Entry<S> {
     state: State<S>,
     sources: Box<[SourceId]>,
     until: Duration,
-    /// The cache's rewinds at the first look, and the newest version that all sources have reached at any
-    /// look.
+    /// The cache's rewinds at the first look, and the newest version that all sources have reached.
     seen: Option<(u32, Option<ResourceVersion>)>,
 }
 

@@ -1,5 +1,5 @@
-//! A cache with the results of our own writes laid over it. It reads like a snapshot: key, namespace, index
-//! and selector agree. Readers can see which keys are overlaid. The versions of the sources are the cache's.
+//! A cache with the results of our own writes. It reads like a snapshot: key, namespace, index and selector
+//! agree. The versions of the sources are the cache's.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -52,7 +52,7 @@ pub struct Overlaid<S> {
 }
 
 impl<S> Overlaid<S> {
-    /// If an index function fails, its object is not in that index. The store reports the failure later.
+    /// If an index function fails, its object is not in that index; the store reports it later.
     pub(crate) fn new(
         cache: Snapshot<S>,
         laid: BTreeMap<ObjectKey, Option<Object<S>>>,

@@ -1,5 +1,5 @@
 //! The hosts that are reached without a proxy: loopback addresses and the entries of `NO_PROXY`, by the rules
-//! of `golang.org/x/net/http/httpproxy`. Commas separate entries.
+//! of `golang.org/x/net/http/httpproxy`.
 //!
 //! | entry | excepts |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | `example.com`, `example.com:6443` | this name and all below it |
 //! | `.example.com`, `*.example.com` | all below this name |
 //!
-//! Names are not resolved: networks except only addresses, and names only names. Any other entry excepts
-//! nothing. Names that are not ASCII are not converted: write `xn--...`.
+//! Names are not resolved. Any other entry excepts nothing. Names that are not ASCII are not converted: write
+//! `xn--...`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -87,7 +87,7 @@ impl Entry {
     }
 }
 
-/// An IPv4 address written as IPv6 becomes IPv4, with 96 bits less.
+/// An IPv4 address written as IPv6 becomes IPv4.
 fn network(text: &str) -> Option<Entry> {
     let (address, bits) = text.split_once('/')?;
     let address: IpAddr = address.parse().ok()?;
@@ -100,7 +100,6 @@ fn network(text: &str) -> Option<Entry> {
     }
 }
 
-/// Keeps the first bits; `None` if the address has fewer.
 fn masked(address: IpAddr, bits: u32) -> Option<IpAddr> {
     Some(match address {
         IpAddr::V4(address) => {

@@ -1,11 +1,11 @@
 //! Decides which texts are samples for the next dictionary, and when it is trained.
 //!
-//! 1. The samples are a fair choice of all texts so far: each text has the same chance. Of more than
-//!    [`HISTORY`] texts newer ones have a better one, so that the samples follow a population that changes.
-//! 2. A dictionary is trained after [`FIRST`] texts, and again when the texts of a [`WINDOW`] compress worse, by
-//!    [`WORSE`], than those of its first window.
-//! 3. Between two trainings there are as many texts as before the first of them, at most [`HISTORY`]. So all
-//!    trainings together cost at most a constant for each text.
+//! 1. Each text so far has the same chance to be a sample. After [`HISTORY`] texts newer ones have a better chance, so that the
+//!    samples follow a population that changes.
+//! 2. A dictionary is trained after [`FIRST`] texts, and again when the texts of a [`WINDOW`] compress worse, by [`WORSE`], than
+//!    those of its first window.
+//! 3. Before each training there are as many new texts as there were before, at most [`HISTORY`]. So all trainings cost at most a
+//!    constant for each text.
 
 /// Texts before the first training, and the most samples.
 pub(super) const FIRST: usize = 1_000;
@@ -19,11 +19,11 @@ pub(super) struct Drift {
     seen: u64,
     since_training: u64,
     is_trained: bool,
-    /// Per million of their length, as the newest dictionary did at first.
+    /// Bytes per million, in the first window of the newest dictionary.
     first: Option<u64>,
     window: Window,
     is_worse: bool,
-    /// Of a linear congruential generator.
+    /// State of a linear congruential generator.
     random: u64,
 }
 
@@ -35,7 +35,7 @@ struct Window {
 }
 
 impl Drift {
-    /// A text of so many bytes was compressed to so many. Returns where in the samples it belongs, if it is one.
+    /// Notes a text of `long` bytes. Returns its place in the samples, if it is one.
     pub(super) fn note(&mut self, long: usize, packed: usize) -> Option<usize> {
         self.seen += 1;
         self.since_training += 1;
@@ -48,13 +48,12 @@ impl Drift {
         self.place()
     }
 
-    /// Whether a dictionary must be trained.
     pub(super) fn is_due(&self) -> bool {
         let is_wanted = self.is_worse || !self.is_trained;
         is_wanted && self.since_training >= self.seen.div_ceil(2).clamp(FIRST as u64, HISTORY)
     }
 
-    /// It was tried. If it failed, it is tried again after as many texts more.
+    /// After a failure, as many texts pass before the next try.
     pub(super) fn trained(&mut self, is_new: bool) {
         self.since_training = 0;
         if is_new {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::super::{LateFindings, Prune, Saves};
 use super::{Dictionary, Frame, Kept, LazyBody, Packed, PackedBytes, Packer};
 
-/// Where a cache is saved to.
 #[derive(Debug, Clone)]
 pub(crate) struct SavedTo {
     pub(crate) path: PathBuf,
@@ -31,7 +30,7 @@ impl SavedBody {
         &self.0.bytes
     }
 
-    /// The dictionary that reads it, under its number.
+    /// Its number and its content.
     pub(crate) fn dictionary(&self) -> Option<(u32, &[u8])> {
         Some((self.0.dictionary.number()?, &self.0.dictionary.content))
     }
@@ -46,7 +45,7 @@ pub struct Dictionaries {
 informer_core::debug_as!(Dictionaries, self, numbers = self.trained.keys());
 
 impl Dictionary {
-    /// That which stands in each text that it compresses.
+    /// The number in each text that it compresses.
     fn number(&self) -> Option<u32> {
         zstd_safe::get_dict_id_from_dict(&self.content).map(Into::into)
     }
@@ -91,7 +90,7 @@ impl<K: Send + Sync + 'static> Saves<LazyBody<K>> for Saving {
             let before = std::mem::replace(&mut state.newest, Arc::clone(newest));
             let others = trained.values().filter(|other| !Arc::ptr_eq(other, newest)).cloned();
             state.former.extend(others.chain([before, Arc::clone(&none)]));
-            // Those of a former dictionary would keep it.
+            // Samples of a former dictionary would keep it.
             state.samples.clear();
             state.drift.trained(true);
         }

@@ -1,10 +1,9 @@
-//! One attempt of awc to send a request. awc finds or makes the connection and writes to it in one future,
-//! which runs in a scope: there the connector and the connection find the attempt.
+//! One attempt of awc to send a request. awc finds or makes the connection and writes to it in one future, which runs in a scope:
+//! there the connector and the connection find the attempt.
 //!
-//! The attempt learns that its connection is new: only a failure on an old one is retried.
-//!
-//! The first write asks the request's [`SendCheck`]. If it refuses, nothing is written and the connection
-//! closes. A proxy's tunnel and a TLS handshake are not checked. Outside of a scope, everything is written.
+//! The attempt learns that its connection is new: only a failure on an old one is retried. The first write asks the request's
+//! [`SendCheck`]; if it refuses, nothing is written and the connection closes. A proxy's tunnel and a TLS handshake are not
+//! checked. Outside of a scope, everything is written.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -38,7 +37,6 @@ impl Attempt {
         let _ = ATTEMPT.try_with(|attempt| attempt.made_connection.set(true));
     }
 
-    /// Fails if the request may not begin.
     pub(super) fn before_write() -> io::Result<()> {
         ATTEMPT.try_with(|attempt| attempt.may_write()).unwrap_or(Ok(()))
     }

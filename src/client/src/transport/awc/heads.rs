@@ -1,10 +1,10 @@
 //! Reads the head of each answer before actix-http's decoder does, and changes what that decoder misreads
-//! (`actix-http/src/h1/decoder.rs` and `actix-http/src/h1/client.rs` of 3.20, `awc/src/client/h1proto.rs`).
-//! It uses the decoder's parser and settings, so that both find the same end of a head. All else passes
-//! unchanged, also what cannot be parsed: the decoder reports it.
+//! (`actix-http/src/h1/decoder.rs` and `actix-http/src/h1/client.rs` of 3.20, `awc/src/client/h1proto.rs`). The decoder's parser
+//! and settings are used, so that both find the same end of a head. All else passes unchanged; the decoder reports what cannot be
+//! parsed.
 //!
-//! Interim answers (1xx, RFC 9110 section 15.2) are dropped: the decoder takes the first head for the answer,
-//! and the connection returns to the pool before the real answer comes.
+//! Interim answers (1xx, RFC 9110 section 15.2) are dropped: the decoder takes the first head for the answer, and the connection
+//! returns to the pool before the real answer comes.
 
 use std::borrow::Cow;
 use std::io;
@@ -12,7 +12,7 @@ use std::mem::take;
 
 use httparse::{EMPTY_HEADER, Header, ParserConfig, Response, Status};
 
-/// More headers than any answer of an API server has.
+/// More than any answer of an API server has.
 const MOST_HEADERS: usize = 256;
 /// With more, the warnings become one.
 const MANY_HEADERS: usize = 80;
@@ -34,18 +34,16 @@ fn refused(why: &'static str) -> io::Error {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// The body of an answer, or nothing.
     Body,
     Head,
     BodyToTheEnd,
-    /// Another protocol.
     Anything,
 }
 
 #[derive(Debug)]
 pub(super) struct Heads {
     next: Next,
-    /// The received part of an incomplete head.
+    /// An incomplete head.
     part: Vec<u8>,
     interim: u8,
     /// The request is a HEAD.
@@ -84,8 +82,7 @@ impl Heads {
         self.next == Next::BodyToTheEnd
     }
 
-    /// Returns what the decoder may see as soon as the final head is complete. Fails if it does not answer
-    /// the request.
+    /// Returns what the decoder may see once the final head is complete. Fails if it does not answer the request.
     pub(super) fn handle_read<'a>(&mut self, piece: &'a [u8]) -> io::Result<Option<Cow<'a, [u8]>>> {
         let mut bytes = Cow::Borrowed(piece);
         if !self.part.is_empty() {
@@ -165,14 +162,13 @@ fn is(header: &Header<'_>, name: &str) -> bool {
 }
 
 /// `None` if the decoder understands the head. Otherwise:
-/// - A body that ends with its connection (RFC 9112 section 6.3) becomes one of HTTP/1.0: in HTTP/1.1 the
-///   decoder reads none.
-/// - An HTTP/1.0 answer without a body becomes one of HTTP/1.1 and closes: the decoder would wait for the end
-///   of the connection, which is an error there.
+/// - A body that ends with its connection (RFC 9112 section 6.3) becomes one of HTTP/1.0: in HTTP/1.1 the decoder reads none.
+/// - An HTTP/1.0 answer without a body becomes one of HTTP/1.1 and closes: the decoder would wait for the end of the connection,
+///   which is an error there.
 /// - `Upgrade` is removed: it hides the length from the decoder.
 /// - 204 and 304 lose their length: the decoder would wait for a body.
-/// - Many `Warning` headers become one list (RFC 9110 section 5.3): the decoder takes at most 96 headers
-///   (`MAX_HEADERS`), and an API server sends up to 100 warnings.
+/// - Many `Warning` headers become one list (RFC 9110 section 5.3): the decoder takes at most 96 headers (`MAX_HEADERS`), and an
+///   API server sends up to 100 warnings.
 /// - `Connection: close` is added if the request was not written whole.
 fn rewritten(head: &Response<'_, '_>, framing: Framing, must_close: bool) -> Option<Vec<u8>> {
     let becomes_old = framing.is_to_the_end && head.version == Some(1);

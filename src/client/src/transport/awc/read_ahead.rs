@@ -1,11 +1,10 @@
-//! Reads from a connection in larger pieces than awc, and passes heads of answers through `heads.rs`. awc
-//! reads 8 KiB at a time: an object of 9 KiB takes two reads, and the check of the pooled connection a third.
+//! Reads in larger pieces than awc, and passes heads of answers through `heads.rs`. awc reads 8 KiB at a time: an object of 9 KiB
+//! takes two reads, and the check of the pooled connection a third.
 //!
 //! 1. After a complete answer nothing is read ahead: awc's check must see what a server sends unasked.
 //! 2. Over TLS no body is read ahead: rustls does that.
-//! 3. If a server answers before it has taken the whole request, the rest is not written, and the connection
-//!    closes after the answer. awc reads only after it has written everything (`awc/src/client/h1proto.rs`,
-//!    `send_body`).
+//! 3. If a server answers before it has taken the whole request, the rest is not written, and the connection closes after the
+//!    answer. awc reads only after it has written everything (`awc/src/client/h1proto.rs`, `send_body`).
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -28,27 +27,24 @@ use super::heads::{Heads, not_an_answer};
 use crate::connection_settings::ConnectionSettings;
 use crate::identity::Identity;
 
-/// The size of one read.
 const AHEAD: usize = 32 << 10;
 /// awc reads less only to check whether a connection is open.
 const LOOK: usize = 256;
 
 thread_local! {
-    /// Shared by the connections of this thread.
     static BUFFER: RefCell<Box<[u8]>> = RefCell::default();
 }
 
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     socket: Socket,
-    /// What did not fit where it was requested. Usually empty.
+    /// Did not fit in awc's buffer. Usually empty.
     unread: Vec<u8>,
-    /// Bytes of `unread` that were taken.
     given: usize,
     heads: Heads,
-    /// The server has answered or takes no more: the rest of the request is not written.
+    /// The rest of the request is not written: the server has answered or takes no more.
     is_cut_short: bool,
-    /// Of two errors, the first one is reported.
+    /// The first of two errors is reported.
     write_error: Option<io::Error>,
 }
 
@@ -65,7 +61,7 @@ impl ReadAhead {
         Self { socket, unread: Vec::new(), given: 0, heads, is_cut_short: false, write_error: None }
     }
 
-    /// Returns nothing of a head until it is complete.
+    /// Returns a head only whole.
     fn poll_piece(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         BUFFER.with_borrow_mut(|buffer| {
             if buffer.is_empty() {
@@ -87,12 +83,12 @@ impl ReadAhead {
         })
     }
 
-    /// Whether the server has answered before the request was written whole.
+    /// True if the server answers before the request is written whole.
     fn has_answered(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         if !self.unread.is_empty() || !self.heads.awaits_head() {
             return Ok(false);
         }
-        // An end is ignored: the next write finds it, too.
+        // The next write also finds an end.
         match self.poll_piece(cx, &mut ReadBuf::new(&mut [])) {
             Poll::Ready(Ok(())) => Ok(true),
             Poll::Ready(Err(error)) if not_an_answer(&error).is_some() => Err(error),
@@ -100,7 +96,7 @@ impl ReadAhead {
         }
     }
 
-    /// If the server takes no more, the rest counts as written.
+    /// What the server does not take counts as written.
     fn poll_unless_cut_short<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -197,7 +193,6 @@ impl ActixStream for ReadAhead {
     }
 }
 
-/// Makes the connections of awc.
 #[derive(Clone)]
 pub(super) struct Connect {
     settings: Arc<ConnectionSettings>,

@@ -1,5 +1,5 @@
-//! Sends an upgrade request on a connection of its own; dropping the stream closes it. It uses the codec
-//! below awc, because awc's websocket client drops the body of a refusal, which says why.
+//! Sends an upgrade request on its own connection; dropping the stream closes it. awc's websocket client drops the body of a
+//! refusal, which says why: the codec below awc is used.
 //!
 //! An orderly end of the connection ends the stream; the reader decides whether it may end there.
 
@@ -27,7 +27,6 @@ use super::{answer_head, body_of, broken, header_of};
 use crate::connection_settings::ConnectionSettings;
 use crate::identity::Identity;
 
-/// The answer 101 has the connection attached.
 pub(in crate::transport) async fn send(
     settings: &Arc<ConnectionSettings>,
     identity: &Identity,
@@ -88,7 +87,7 @@ fn head_of(settings: &ConnectionSettings, request: &Request<Bytes>) -> Result<Re
 }
 
 struct Stream {
-    /// Bytes that came with the head of the answer.
+    /// Came with the head of the answer.
     first: BytesMut,
     socket: ReadAhead,
 }

@@ -1,8 +1,7 @@
-//! The stream below HTTP: TCP, TLS over TCP, TLS inside a proxy's TLS, or a unix socket.
+//! The stream below HTTP.
 //!
-//! A read never returns zero bytes: an orderly end is an error that [`is_orderly_end`] recognizes. awc takes
-//! the end of a connection for the end of a body, so it would return a list that was cut off as a complete
-//! one.
+//! A read never returns zero bytes: an orderly end is an error that [`is_orderly_end`] recognizes. awc takes the end of a
+//! connection for the end of a body: a list that was cut off would seem complete.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -19,7 +18,7 @@ use tokio_rustls::client::TlsStream;
 pub(in crate::transport) enum Socket {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
-    /// TLS with the API server inside TLS with the proxy.
+    /// The API server's inside the proxy's.
     TlsInTls(Box<TlsStream<TlsStream<TcpStream>>>),
     #[cfg(unix)]
     Unix(UnixStream),
@@ -33,12 +32,11 @@ pub(in crate::transport) fn is_orderly_end(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|cause| cause.is::<OrderlyEnd>())
 }
 
-/// Its name in TLS (RFC 9113, section 3.2).
+/// RFC 9113, section 3.2.
 #[cfg(feature = "http2")]
 pub(super) const HTTP2: &[u8] = b"h2";
 
 impl Socket {
-    /// The server has chosen HTTP/2.
     #[cfg(feature = "http2")]
     pub(in crate::transport) fn speaks_http2(&self) -> bool {
         let chosen = match self {

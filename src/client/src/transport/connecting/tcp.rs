@@ -1,9 +1,8 @@
 //! TCP connections, and the limit of each step of a connection.
 //!
 //! 1. Keepalive and, on Linux, TCP_USER_TIMEOUT notice an unreachable peer within 30 s, also during a write.
-//! 2. The address families take turns (RFC 8305, "happy eyeballs"), beginning with the resolver's first. The
-//!    next attempt begins when one fails, or after 250 ms; earlier ones continue. A family or server that
-//!    drops packets costs 250 ms instead of a whole deadline.
+//! 2. The address families take turns (RFC 8305, "happy eyeballs"), beginning with the resolver's first. The next attempt begins
+//!    when one fails, or after 250 ms; earlier ones continue. So a family or server that drops packets costs 250 ms.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -35,7 +34,6 @@ struct DeadlinePassed {
     after: Duration,
 }
 
-/// `None` for other errors.
 pub(super) fn passed_deadline(error: &io::Error) -> Option<(&'static str, Duration)> {
     let passed: &DeadlinePassed = error.get_ref()?.downcast_ref()?;
     Some((passed.what, passed.after))
@@ -83,7 +81,7 @@ pub(super) fn configure(stream: TcpStream) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// The error says what was wrong with each address.
+/// The error has the cause for each address.
 async fn first_connected<T, F>(addresses: Vec<SocketAddr>, connect: impl Fn(SocketAddr) -> F) -> io::Result<T>
 where
     F: Future<Output = io::Result<T>>,
@@ -116,7 +114,6 @@ fn in_turns(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
     (0..longest).flat_map(|_| [first.next(), second.next()]).flatten().collect()
 }
 
-/// A single error stays as it is.
 fn all(mut failed: Vec<(SocketAddr, io::Error)>) -> io::Error {
     if failed.len() <= 1 {
         let only = failed.pop().map(|(_, error)| error);

@@ -1,6 +1,5 @@
-//! Opens a tunnel through a proxy: TCP, TLS for an https proxy, then CONNECT or SOCKS5, as
-//! `../../proxy/connect.rs` and `../../proxy/socks5.rs` decide. The proxy's TLS and its answer share one
-//! limit, because the proxy must reach the API server in that time.
+//! Opens a tunnel through a proxy: TCP, TLS for an https proxy, then CONNECT or SOCKS5. The proxy's TLS and its answer share one
+//! limit: the proxy must reach the API server in that time.
 
 use std::io;
 use std::sync::Arc;

@@ -1,15 +1,13 @@
 //! The connections of one kind of request to one server.
 //!
-//! 1. Requests share an HTTP/2 connection up to [`MOST_STREAMS`] or the server's own limit; the next request
-//!    makes another connection. So a server's limit makes no request wait for another's end.
-//! 2. Requests that find no room while a connection is being made wait for that one: a thousand watches that
-//!    begin at once make a tenth as many connections. What makes it fails for all of them.
-//! 3. The window of a connection is that of all its streams together, so a stream whose reader does not read
-//!    holds up no other.
-//! 4. A connection counts as made when the server's settings have come. Until then nothing was sent, and a
-//!    failure is one to connect.
-//! 5. A connection that has been silent, or that takes no writes for a second, gets no new requests.
-//! 6. Where the server has no HTTP/2, each request has a connection of its own, which the next one may use.
+//! 1. Requests share an HTTP/2 connection up to [`MOST_STREAMS`] or the server's own limit; the next one makes another: no
+//!    request waits for another's end.
+//! 2. Requests without room wait for a connection that is being made: a thousand watches that begin at once make a tenth as many
+//!    connections. A failure is theirs, too.
+//! 3. The window of a connection is that of all its streams together: a stream that is not read holds up no other.
+//! 4. A connection counts as made when the server's settings have come. Before, nothing is sent, and a failure is one to connect.
+//! 5. A connection that is silent, or takes no writes for a second, gets no new requests.
+//! 6. Without HTTP/2 each request has its own connection, which the next one may use.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -46,13 +44,13 @@ const LARGEST_FRAME: u32 = 64 << 10;
 /// As awc's.
 const LARGEST_HEAD: u32 = 128 << 10;
 const MOST_HEADERS: usize = 256;
-/// A server that says nothing for so long to a connection in use is asked, and has so long to answer.
+/// After this silence a connection in use is asked, and has [`PING_TIMEOUT`] to answer.
 const PING_AFTER: Duration = Duration::from_secs(10);
 const PING_TIMEOUT: Duration = Duration::from_secs(30);
-/// A connection that has read nothing for so long gets no new requests. One in use would have an answer to its
-/// question by then. So the watch that an informer opens beside a silent one is not on its connection.
+/// After this silence a connection gets no new requests: one in use would have an answer to its ping. So an informer opens a
+/// second watch beside a silent one on another connection.
 const QUIET: Duration = Duration::from_secs(15);
-/// Of connections of HTTP/1.1 that no request uses.
+/// Unused connections of HTTP/1.1.
 const MOST_IDLE: usize = 16;
 const LONGEST_IDLE: Duration = Duration::from_secs(90);
 
@@ -62,7 +60,6 @@ pub(super) struct Pool {
     settings: Arc<ConnectionSettings>,
     identity: Arc<Identity>,
     connections: RefCell<Connections>,
-    /// Timeouts in a row.
     pub(super) timeouts: Cell<u8>,
 }
 
@@ -78,32 +75,27 @@ struct Connections {
 
 type Making = LocalBoxFuture<'static, Result<(), Rc<TransportError>>>;
 
-/// Knows how many streams the server allows. A task of its own polls it, and drops it at its end: so the
-/// requests that wait in it learn of that.
+/// Knows how many streams the server allows. Its own task polls it and drops it at its end: waiting requests learn of that.
 type Running = Rc<RefCell<Option<http2::Connection<TokioIo<Wire>, Sent, HereExecutor>>>>;
 
-/// A connection of HTTP/2.
 struct Multiplexed {
     sender: http2::SendRequest<Sent>,
     end: WireEnd,
     connection: Running,
-    /// Those in use.
     streams: Rc<Cell<usize>>,
     was_used: bool,
 }
 
-/// A connection of HTTP/1.1.
 pub(super) struct Single {
     pub(super) sender: http1::SendRequest<Sent>,
     end: WireEnd,
 }
 
-/// The right to send one request on a connection. Dropping it gives a stream back, and closes a connection of
-/// HTTP/1.1; [`Lease::keep`] keeps it for the next request.
+/// The right to send one request. Dropping it gives a stream back, and closes a connection of HTTP/1.1, unless [`Lease::keep`]
+/// keeps it.
 pub(super) struct Lease {
     pub(super) on: On,
     pub(super) end: WireEnd,
-    /// Other requests were sent there.
     pub(super) is_reused: bool,
 }
 
@@ -149,7 +141,7 @@ impl Multiplexed {
 }
 
 impl Lease {
-    /// The answer has ended, and its connection may carry another request.
+    /// Keeps the connection after the end of an answer.
     pub(super) fn keep(self) {
         if let On::Http1(sender, pool) = self.on
             && !sender.is_closed()
@@ -186,14 +178,12 @@ impl Pool {
         })
     }
 
-    /// Makes a connection if none has room.
     pub(super) async fn lease(self: &Rc<Self>) -> Result<Lease, TransportError> {
         loop {
             match self.next() {
                 Next::Leased(lease) => return Ok(lease),
                 Next::Idle(single) => {
-                    // Its task sees now that its answer has ended. One that still writes a request is not
-                    // waited for.
+                    // Its task sees now that its answer has ended. One that still writes a request is not waited for.
                     tokio::task::yield_now().await;
                     if single.sender.is_ready() && !single.end.is_writing() {
                         return Ok(self.single(single, true));
@@ -209,7 +199,6 @@ impl Pool {
         }
     }
 
-    /// Something is or was sent there.
     pub(super) fn is_in_use(&self) -> bool {
         let connections = self.connections.borrow();
         !(connections.shared.is_empty() && connections.idle.is_empty() && connections.making.is_empty())
@@ -277,8 +266,7 @@ impl Pool {
             .initial_max_send_streams(0)
             .max_frame_size(LARGEST_FRAME)
             .max_header_list_size(LARGEST_HEAD)
-            // More than can be dropped at once: what comes for one that h2 has forgotten counts as an error of
-            // the connection.
+            // More than can be dropped at once: bytes for a stream that h2 has forgotten are an error of the connection.
             .max_concurrent_reset_streams(2 * MOST_STREAMS)
             .keep_alive_interval(PING_AFTER)
             .keep_alive_timeout(PING_TIMEOUT)
@@ -289,7 +277,7 @@ impl Pool {
             None => io::Error::other(error),
         };
         let (sender, mut connection) = begun.map_err(failed)?;
-        // None until the server's settings have come.
+        // 0 until the server's settings have come.
         let settings = poll_fn(|context| match Pin::new(&mut connection).poll(context) {
             Poll::Ready(ended) => Poll::Ready(Err(match ended {
                 Err(error) => failed(error),
@@ -330,7 +318,7 @@ async fn begin_http1(socket: Socket) -> io::Result<Single> {
 }
 
 impl Connections {
-    /// Closes what the server has closed, and all idle connections but one.
+    /// Closes what the server has closed, and all idle connections of HTTP/2 but one.
     fn forget_the_useless(&mut self) {
         let mut has_idle = false;
         self.shared.retain(|shared| {
@@ -345,7 +333,7 @@ impl Connections {
     }
 }
 
-/// All who wait have the error, with what the layers look for in it.
+/// The error for each that waits, with what the layers look for in it.
 fn copied(failed: &TransportError) -> TransportError {
     match failed {
         TransportError::Timeout { what, after } => TransportError::Timeout { what, after: *after },
@@ -377,7 +365,6 @@ fn copied_proxy_error(error: &ProxyError) -> ProxyError {
     }
 }
 
-/// Runs the tasks of a connection on the thread of its requests.
 #[derive(Clone)]
 struct HereExecutor;
 

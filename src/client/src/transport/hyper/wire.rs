@@ -1,7 +1,7 @@
 //! The bytes below HTTP, and why they ended: hyper and h2 keep only the text of an error, if at all.
 //!
-//! A server may answer a request before it has read all of it, and close. So what it no longer takes is
-//! dropped here, and its answer is read; if there is none, the error of the write is why.
+//! A server may answer a request before it has read all of it, and close. So what it no longer takes is dropped here, and its
+//! answer is read; without one, the error of the write is why.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -17,35 +17,32 @@ use super::super::connecting::socket::{Socket, is_orderly_end};
 use crate::error::TransportError;
 use crate::transport::SendCheck;
 
-/// A connection that has taken no byte for so long gets no new requests.
+/// After so long without a taken byte, a connection gets no new requests.
 const STUCK: Duration = Duration::from_secs(1);
 
-/// What is known of the bytes of one connection.
 #[derive(Clone, Default)]
 pub(super) struct WireEnd(Rc<RefCell<Seen>>);
 
 #[derive(Default)]
 struct Seen {
     last_read: Option<Instant>,
-    /// The last write waits since then.
     waits_since: Option<Instant>,
     /// Asked before the next byte is written.
     check: Option<SendCheck>,
     refused: Option<TransportError>,
-    /// Woken by the next read.
     waits: Option<Waker>,
     failure: Option<Failure>,
 }
 
 struct Failure {
-    /// Taken by the first request that asks.
+    /// For the first request that asks.
     source: Option<io::Error>,
     kind: io::ErrorKind,
     text: String,
 }
 
 impl WireEnd {
-    /// `None` if the wire did not fail. An orderly end is no failure.
+    /// An orderly end is no failure.
     pub(super) fn failure(&self) -> Option<io::Error> {
         let mut seen = self.0.borrow_mut();
         let failure = seen.failure.as_mut()?;
@@ -53,7 +50,7 @@ impl WireEnd {
         Some(failure.source.take().unwrap_or_else(copy))
     }
 
-    /// The server has sent something over HTTP, so it accepts the client's certificate.
+    /// Then the server accepts the client's certificate.
     pub(super) fn has_read(&self) -> bool {
         self.last_read().is_some()
     }
@@ -62,7 +59,7 @@ impl WireEnd {
         self.0.borrow().last_read
     }
 
-    /// It takes no writes. One that a busy thread or a full buffer delays for a moment does not count.
+    /// It takes no writes. A short delay by a busy thread or a full buffer does not count.
     pub(super) fn is_stuck(&self) -> bool {
         let seen = self.0.borrow();
         let is_stuck = seen.waits_since.is_some_and(|since| since.elapsed() >= STUCK);
@@ -87,7 +84,6 @@ impl WireEnd {
         self.0.borrow_mut().waits = Some(context.waker().clone());
     }
 
-    /// Why a body ended before its end.
     pub(super) fn in_body(&self) -> TransportError {
         match self.failure() {
             Some(source) if source.kind() != io::ErrorKind::UnexpectedEof => {

@@ -1,6 +1,5 @@
-//! Finds the brackets in 64 bytes of JSON at once, without a loop over the bytes, as simdjson does. Each
-//! comparison returns a set of positions: 64 bits, one for each byte. For example (the first byte is on the
-//! left, in the drawing only):
+//! Finds the brackets in 64 bytes of JSON at once, without a loop over the bytes, as simdjson does. Each comparison returns a set
+//! of positions: 64 bits, one for each byte. For example (the first byte is on the left, in the drawing only):
 //!
 //! ```text
 //!   bytes            {  "  a  \  "  }  "  ,  "
@@ -12,11 +11,10 @@
 //!   closing          .  .  .  .  .  .  .  .  .    the `}` is in the string: `}` & !in_string
 //! ```
 //!
-//! A string or a backslash can continue in the next block: [`StringState`] carries it there.
+//! [`StringState`] carries an open string or backslash into the next block.
 //!
 //! 1. Bit `n` of a set is byte `n`. A short piece is filled with spaces, which set no bit.
-//! 2. JSON has no backslash outside of strings. If there is one, it hides a quote as it does inside a string,
-//!    and the decoder refuses the text.
+//! 2. JSON has no backslash outside of strings. Such a one hides a quote as in a string, and the decoder refuses the text.
 
 use wide::u8x16;
 
@@ -29,7 +27,7 @@ pub(super) struct StringState {
     next_is_escaped: bool,
 }
 
-/// Only brackets outside of strings.
+/// Brackets outside of strings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     pub(super) opening: u64,
@@ -50,12 +48,11 @@ impl Block {
         let escaped = escaped_positions(positions.backslashes, strings.next_is_escaped);
         let begins_in_string = if strings.in_string { u64::MAX } else { 0 };
         let in_string = prefix_xor(positions.quotes & !escaped) ^ begins_in_string;
-        // The next byte is escaped if the last one is a backslash that escapes. An empty piece changes
-        // nothing.
+        // A backslash that escapes may be the last byte. An empty piece changes nothing.
         if let Some(last) = piece.len().checked_sub(1) {
             strings.next_is_escaped = is_set(positions.backslashes & !escaped, last);
         }
-        // The spaces after a short piece begin and end no string, so the last bit is right for it, too.
+        // The spaces after a short piece begin and end no string, so its last bit is right, too.
         strings.in_string = is_set(in_string, BLOCK_BYTES - 1);
         Self { opening: positions.opening & !in_string, closing: positions.closing & !in_string }
     }
@@ -71,11 +68,10 @@ struct Positions {
 }
 
 impl Positions {
-    /// The first of the sixteen bytes is byte `at` of the block.
+    /// The sixteen bytes begin at byte `at` of the block.
     fn add(&mut self, sixteen: [u8; 16], at: u32) {
         let bytes = u8x16::new(sixteen);
-        // `[` and `{` differ in one bit, and so do `]` and `}`. With this bit set, both look like `{` or `}`;
-        // no other byte becomes one of them.
+        // `[` and `{` differ in one bit, and so do `]` and `}`. With this bit set, both look like `{` or `}`; no other byte does.
         let folded = bytes | u8x16::splat(b'[' ^ b'{');
         let equal = |bytes: u8x16, byte| u64::from(bytes.cmp_eq(u8x16::splat(byte)).move_mask() as u16) << at;
         self.quotes |= equal(bytes, b'"');
@@ -85,13 +81,13 @@ impl Positions {
     }
 }
 
-/// The positions after a backslash that is not escaped itself. Most blocks have no backslash.
+/// The positions after a backslash that is not escaped itself. Most blocks have none.
 fn escaped_positions(backslashes: u64, first_is_escaped: bool) -> u64 {
     let mut escaped = u64::from(first_is_escaped);
     let mut escaping = backslashes & !escaped;
     while escaping != 0 {
         let lowest = escaping & escaping.wrapping_neg();
-        // The shift drops the position after the last bit: the caller carries it into the next block.
+        // The shift drops the position after the last bit: the caller carries it on.
         let behind_it = lowest << 1;
         escaped |= behind_it;
         // An escaped backslash does not escape.

@@ -1,8 +1,6 @@
-//! A position in JSON bytes that moves over strings and values, for scanners that need a few fields of a
-//! large document. It does not check the values that it skips.
+//! A position in JSON bytes that moves over strings and values. It does not check the values that it skips.
 //!
-//! It never reads past the slice and never panics: an invalid or incomplete document ends with `None`. Every
-//! step moves forward, so a scan is linear in the bytes that it passes.
+//! It never panics: an invalid or incomplete document ends with `None`. A scan is linear in the bytes that it passes.
 
 use std::borrow::Cow;
 
@@ -27,7 +25,7 @@ impl<'a> Cursor<'a> {
         self.at = self.bytes.len().min(self.at + bytes);
     }
 
-    /// Skips white space, and does not move past the returned byte.
+    /// Skips white space; stays at the returned byte.
     pub(crate) fn peek(&mut self) -> Option<u8> {
         while let Some(byte) = self.bytes.get(self.at) {
             if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
@@ -42,14 +40,14 @@ impl<'a> Cursor<'a> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    /// Returns the bytes between the quotes, with escapes as they are.
+    /// Between the quotes, with escapes as they are.
     pub(crate) fn string(&mut self) -> Option<&'a [u8]> {
         (self.peek()? == b'"').then_some(())?;
         let quoted = self.value()?;
         Some(&quoted[1..quoted.len() - 1])
     }
 
-    /// Resolves escapes. `None` if the value is not a string, or not UTF-8.
+    /// `None` if the value is not a string, or not UTF-8.
     pub(crate) fn text(&mut self) -> Option<Cow<'a, str>> {
         self.string().and_then(Self::unescape)
     }
@@ -64,8 +62,8 @@ impl<'a> Cursor<'a> {
         Some(&rest[..length])
     }
 
-    /// `visit` gets each key with the cursor at its value, must move past the value, and returns `false` to
-    /// stop. `None` if the object is invalid or incomplete.
+    /// `visit` gets each key with the cursor at its value, must move past the value, and returns `false` to stop. `None` if the
+    /// object is invalid or incomplete.
     pub(crate) fn members(&mut self, mut visit: impl FnMut(&[u8], &mut Self) -> Option<bool>) -> Option<()> {
         let mut key = self.first_key();
         while let Some(name) = key {
@@ -77,13 +75,12 @@ impl<'a> Cursor<'a> {
         self.eat(b'}')
     }
 
-    /// Moves into an object and past its first key.
     pub(crate) fn first_key(&mut self) -> Option<&'a [u8]> {
         self.eat(b'{')?;
         self.key()
     }
 
-    /// Moves from the end of a value past the next key; `None` after the last member.
+    /// Moves from a value past the next key; `None` after the last member.
     pub(crate) fn next_key(&mut self) -> Option<&'a [u8]> {
         self.eat(b',')?;
         self.key()

@@ -1,10 +1,9 @@
-//! Cuts fields out of an object's JSON, and reads the values at a path, without decoding the object. Values
-//! outside of the paths are passed by their brackets.
+//! Cuts fields out of an object's JSON, and reads the values at a path. Other values are passed by their brackets.
 //!
-//! 1. [`Cut::Done`]: if `out` is JSON, it is the object without the fields, as a parser would see it. What is
-//!    kept is not checked.
-//! 2. What is cut is parsed first, so that no other bytes are cut with it. On any doubt (not JSON, or deeper
-//!    lists than a parser takes) the result is [`Cut::Unsure`]. [`LeftOut::Passed`] does without that.
+//! 1. [`Cut::Done`]: if `out` is JSON, it is the object without the fields, as a parser would see it. What is kept is not
+//!    checked.
+//! 2. What is cut is parsed first, so that no other bytes are cut with it. On any doubt (not JSON, or deeper lists than a parser
+//!    takes) the result is [`Cut::Unsure`]. [`LeftOut::Passed`] does without that.
 //! 3. A repeated field is cut each time.
 
 use serde::de::IgnoredAny;
@@ -28,7 +27,7 @@ pub(crate) enum LeftOut {
     Gone,
     /// As [`Self::Gone`], but only the brackets of what is cut are checked.
     Passed,
-    /// Spaces and the field's line breaks: everything else keeps its line and column.
+    /// Spaces and line breaks: the rest keeps its line and column.
     Blank,
 }
 
@@ -47,7 +46,7 @@ pub(crate) fn cut(json: &[u8], fields: &FieldTree, left_out: LeftOut, out: &mut 
 struct Cutter<'a, 'o> {
     json: &'a [u8],
     cursor: Cursor<'a>,
-    /// All bytes before this one are in `out` or left out.
+    /// Earlier bytes are in `out` or left out.
     copied: usize,
     left_out: LeftOut,
     out: &'o mut Vec<u8>,
@@ -93,7 +92,6 @@ impl Cutter<'_, '_> {
         }
         let mut has_kept = false;
         loop {
-            // After the bracket or comma before the member.
             let from = self.at();
             let key = self.cursor.key()?;
             let step = fields.step(Cursor::unescape(key)?.as_bytes());
@@ -136,11 +134,10 @@ impl Cutter<'_, '_> {
     }
 }
 
-// Of one JSON document without repeated keys, `scan` finds what a parser finds. Of other bytes it finds
-// something, and never panics.
+// For JSON without repeated keys, `scan` finds what a parser finds. In other bytes it finds something, and never panics.
 
 pub(crate) fn scan(json: &[u8], path: &[PathStep], values: &mut Vec<String>) {
-    // Invalid or incomplete JSON returns `None`; the values before the fault are kept.
+    // The values before a fault are kept.
     let _ = walk(&mut Cursor::new(json), path, values);
 }
 
@@ -175,7 +172,6 @@ fn is_named(key: &[u8], name: &str) -> bool {
     key == name.as_bytes() || key.contains(&b'\\') && Cursor::unescape(key).is_some_and(|key| key == name)
 }
 
-/// The text of a string, number or boolean.
 fn scalar(json: &[u8]) -> Option<String> {
     match json.first()? {
         b'"' => serde_json::from_slice(json).ok(),

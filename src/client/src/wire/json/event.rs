@@ -1,11 +1,11 @@
 //! Reads one line of a watch: `{"type":"ADDED","object":{...}}`.
 //!
-//! - By position, if it begins with `{"type":"X","object":`, as every server writes it: the bytes after it,
-//!   without the last `}`, are taken for the object. Only the object's decoder parses them.
+//! - By position, if it begins with `{"type":"X","object":`, as every server writes it: the bytes after it, without the last `}`,
+//!   are taken for the object. Only the object's decoder parses them.
 //! - By a parser otherwise, and to check a doubtful split.
 //!
-//! A split by position is wrong if members follow the object (`"object":{...},"x":1}`). What is taken for the
-//! object is then not one JSON document and does not decode: an object that decodes proves the split right.
+//! A split by position is wrong if members follow the object (`"object":{...},"x":1}`). Such bytes are not one JSON document: an
+//! object that decodes proves the split right.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use super::JsonError;
 
-/// The annotation of the bookmark that ends the initial events.
+/// On the bookmark that ends the initial events.
 pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,8 +56,7 @@ pub(crate) fn event(line: &[u8]) -> Result<Event<'_>, JsonError> {
     by_position.map_or_else(|| parsed_event(line), Ok)
 }
 
-/// Also for a line of which only the first bytes were kept. A type with other characters than letters is left
-/// to the parser: it may contain escapes.
+/// Also for the first bytes of a line. A parser reads a type with other characters than letters: it may contain escapes.
 pub(crate) fn event_head(line: &[u8]) -> Option<Event<'_>> {
     let rest = line.strip_prefix(br#"{"type":""#)?;
     let (event_type, rest) = rest.split_at(memchr(b'"', rest)?);
@@ -82,8 +81,7 @@ pub(crate) fn parsed_event(line: &[u8]) -> Result<Event<'_>, JsonError> {
     Ok(Event { event_type: EventType::of(event_type), object: object.get().as_bytes(), is_certain: true })
 }
 
-/// The version, and whether the initial events end. The kind is not decoded: a bookmark of pods contains
-/// `"containers":null`.
+/// The version, and whether the initial events end. A bookmark of pods contains `"containers":null`, so the kind is not decoded.
 pub(crate) fn bookmark(object: &[u8]) -> Result<(String, bool), JsonError> {
     #[derive(Deserialize)]
     struct Bookmark {

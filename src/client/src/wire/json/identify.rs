@@ -1,9 +1,8 @@
-//! Reads the metadata of an object's JSON by its keys and brackets. Nothing after the metadata is read or
-//! checked: usually a few hundred bytes are enough.
+//! Reads the metadata of an object's JSON by its keys and brackets. Nothing after the metadata is read or checked: usually a few
+//! hundred bytes are enough.
 //!
 //! 1. Fields may come in any order: in Go's struct order, or sorted as in custom resources.
-//! 2. An incomplete document returns what came before the cut. Labels and owners that are incomplete or of an
-//!    unexpected type are left out.
+//! 2. Labels and owners that are incomplete or of an unexpected type are left out.
 
 use std::borrow::Cow;
 use std::iter::from_fn;
@@ -16,13 +15,13 @@ use crate::wire::frame::{MetaScan, Owner};
 /// Allocates only for strings with escapes.
 pub(crate) fn identify(json: &[u8]) -> MetaScan<'_> {
     let mut found = MetaScan::default();
-    // An incomplete document returns `None` here; what came before the cut is in `found`.
+    // An incomplete document is `None` here; what came before the cut is in `found`.
     let _ = Cursor::new(json).members(|key, cursor| match key {
         b"kind" => read(&mut found.kind, cursor),
         b"apiVersion" => read(&mut found.api_version, cursor),
         b"metadata" if cursor.peek()? == b'{' => {
             let _ = cursor.members(|key, cursor| read_metadata(&mut found, key, cursor));
-            // Otherwise the metadata was read to its end, or to where it is cut off or invalid.
+            // Else the metadata was read to its end, or is cut off or invalid.
             found.rest = found.is_complete().then(|| cursor.rest());
             Some(false)
         }
@@ -31,7 +30,7 @@ pub(crate) fn identify(json: &[u8]) -> MetaScan<'_> {
     found
 }
 
-/// Returns `false` if no other member is needed.
+/// `false` if no other member is needed.
 fn read_metadata<'a>(found: &mut MetaScan<'a>, key: &[u8], cursor: &mut Cursor<'a>) -> Option<bool> {
     match key {
         b"name" => read(&mut found.name, cursor)?,
@@ -79,7 +78,7 @@ pub(crate) fn member<'a>(object: &'a [u8], wanted: &[&str]) -> Option<&'a [u8]> 
     found
 }
 
-/// Decodes its metadata; the default if there is none.
+/// The default if there is none.
 pub(crate) fn metadata<T: DeserializeOwned + Default>(object: &[u8]) -> Result<T, JsonError> {
     let Some(metadata) = member(object, &["metadata"]) else { return Ok(T::default()) };
     serde_json::from_slice(metadata).map_err(|error| JsonError::from(&error))

@@ -1,21 +1,18 @@
-//! The path of the value at which serde_json has stopped.
-//!
-//! Answers "which field does not decode?" from the place in the error and the text. To follow the path while decoding
-//! would cost every answer, and a second decoder for each type.
+//! The path of the value at which serde_json has stopped, from the place in the error and the text. To follow the path while
+//! decoding would cost every answer, and a second decoder for each type.
 //!
 //! 1. An error about a value stands behind it, or at the bracket with which it begins.
-//! 2. What is found only behind an object (a field is missing, a member that the type's own code refuses last) has the
-//!    path of the object.
+//! 2. What is found only behind an object (a field is missing, or the type's own code refuses a member last) has the path of the
+//!    object.
 
-/// What is open around a place.
 enum Step<'a> {
-    /// Of an object, between two members.
+    /// Between two members of an object.
     Between,
     Member(&'a [u8]),
     Item(usize),
 }
 
-/// The path at this line and column, such as `spec.containers[0].image`; empty for the whole text.
+/// Such as `spec.containers[0].image`; empty for the whole text.
 pub(super) fn path_at(json: &[u8], (line, column): (usize, usize)) -> String {
     let lines = json.split_inclusive(|byte| *byte == b'\n');
     let end = lines.take(line.saturating_sub(1)).map(<[u8]>::len).sum::<usize>() + column;

@@ -1,7 +1,7 @@
 //! What may be shown of an object: no value of a Secret; and how many bytes its fields have.
 //!
-//! A hidden value has a mark that tells whether it has changed. The mark is a hash with a key of this process: it
-//! tells nothing about the value.
+//! The mark of a hidden value tells whether it has changed. It is a hash with a key of this process: it tells nothing about the
+//! value.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,19 +11,18 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Their members are fields of their own. The names below others are often keys of the user's, of which each object
-/// has other ones.
+/// Their members are fields of their own. The names below others are often the user's, and differ from object to object.
 const PARTED: [&str; 3] = ["metadata", "spec", "status"];
 /// Two quotes, a colon and a comma.
 const AROUND: u64 = 4;
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The object as JSON, without `managedFields`, and of a Secret without values. `None` if its kind is not known: it may
-/// be a Secret; or if it is not JSON. `kind` is the one that was requested.
+/// JSON without `managedFields`, and of a Secret without values. `None` without a known kind, which may be a Secret, or if it is
+/// not JSON. `kind`: what was requested.
 pub(crate) fn shown(bytes: &[u8], kind: Option<&str>) -> Option<Arc<str>> {
     let mut object: Value = serde_json::from_slice(bytes).ok()?;
     let kind = object.get("kind").and_then(Value::as_str).or(kind)?;
-    // What was asked for as metadata may be that of a Secret.
+    // Metadata may be that of a Secret.
     let (is_secret, may_be_secret) = (kind == "Secret", matches!(kind, "Secret" | "PartialObjectMetadata"));
     if let Some(Value::Object(meta)) = object.get_mut("metadata") {
         meta.remove("managedFields");
@@ -40,7 +39,7 @@ pub(crate) fn shown(bytes: &[u8], kind: Option<&str>) -> Option<Arc<str>> {
     Some(object.to_string().into())
 }
 
-/// Paths of fields, each with the bytes of its name and its value. `None` if it is not JSON.
+/// Each with the bytes of its name and its value.
 pub(crate) fn field_bytes(object: &str) -> Option<Vec<(String, u64)>> {
     let mut fields = Vec::new();
     for (name, value) in members(object)? {

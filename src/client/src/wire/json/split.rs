@@ -1,5 +1,4 @@
-//! Splits the body of a list or a watch into frames while it arrives, without a copy of the body.
-//! `ValueScanner` finds where each key, value, item and line ends.
+//! Splits the body of a list or a watch into frames while it arrives, without a copy of the body. `ValueScanner` finds the ends.
 //!
 //! ```text
 //!  list:  BeforeDocument    {   --> BeforeKey
@@ -18,13 +17,12 @@
 //!                           any --> Reading(Line)   --> BeforeLine
 //! ```
 //!
-//! Only the bytes between these parts are read one by one. A part that crosses body chunks is collected in a
-//! `PartialFrame`.
+//! Only the bytes between these parts are read one by one. A `PartialFrame` collects a part that crosses body chunks.
 //!
 //! 1. Top-level fields of a list may come in any order: custom resources send `items` before `metadata`.
 //! 2. A list is complete only when its document has closed, a line only with its newline.
 //! 3. Inside an item only quotes and brackets are read: the decoder finds other faults.
-//! 4. The frames do not depend on how the bytes are cut into chunks.
+//! 4. The frames do not depend on the chunks.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -35,30 +33,28 @@ use crate::wire::frame::{Frame, ListHead, PartialFrame, SplitError};
 /// For a key, `kind`, `apiVersion` or `metadata` of a list. Real ones are shorter than 1 KiB.
 const HEAD_LIMIT: usize = 1 << 20;
 
-/// Turns body chunks into the items of a list or the events of a watch.
 #[derive(Debug)]
 pub(crate) struct BracketSplitter {
     state: State,
-    /// An unfinished item or line.
     frame: PartialFrame,
     key_or_value: PartialFrame,
     head: ListHead,
     fields: Vec<Field>,
-    /// The length of the earlier chunks.
+    /// Of earlier chunks.
     bytes_before: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     BeforeDocument,
-    /// `may_close` is false after a comma.
+    /// False after a comma.
     BeforeKey {
         may_close: bool,
     },
     BeforeColon(Field),
     BeforeValue(Field),
     AfterValue,
-    /// `may_close` is false after a comma.
+    /// False after a comma.
     BeforeItem {
         may_close: bool,
     },
@@ -94,12 +90,12 @@ struct Metadata {
 }
 
 impl BracketSplitter {
-    /// For a list. Keeps at most `limit` bytes of one item.
+    /// Keeps at most `limit` bytes of one item.
     pub(crate) fn list(limit: usize) -> Self {
         Self::new(State::BeforeDocument, limit)
     }
 
-    /// For a watch. Keeps at most `limit` bytes of one event.
+    /// Keeps at most `limit` bytes of one event.
     pub(crate) fn watch(limit: usize) -> Self {
         Self::new(State::BeforeLine, limit)
     }
@@ -115,10 +111,7 @@ impl BracketSplitter {
         }
     }
 
-    /// Appends the frames that this chunk completes.
-    ///
-    /// # Errors
-    /// When the document is not a list; the splitter cannot be used afterwards. A watch has no such error.
+    /// Appends the frames that this chunk completes. After an error (the document is no list) the splitter cannot be used.
     pub(crate) fn push(&mut self, chunk: &Bytes, frames: &mut Vec<Frame>) -> Result<(), SplitError> {
         let mut at = 0;
         while at < chunk.len() {
@@ -132,15 +125,12 @@ impl BracketSplitter {
         Ok(())
     }
 
-    /// Whether the document of a list has closed: only white space may follow. A watch never closes.
+    /// Only white space may follow. A watch never closes.
     pub(crate) fn is_closed(&self) -> bool {
         self.state == State::Closed
     }
 
-    /// The head of the list; empty for a watch.
-    ///
-    /// # Errors
-    /// When the document of the list never closed, or the watch has ended within an event.
+    /// Empty for a watch. Fails if the list never closed, or the watch has ended within an event.
     pub(crate) fn finish(self) -> Result<ListHead, SplitError> {
         match self.state {
             State::Closed | State::BeforeLine => Ok(self.head),
@@ -161,7 +151,7 @@ impl BracketSplitter {
         SplitError::InvalidDocument { at: self.bytes_before + at as u64, what }
     }
 
-    /// Returns where to continue. The first byte of a part is not consumed: the scanner needs it.
+    /// Returns where to continue. The scanner needs the first byte of a part: it is not consumed.
     fn structural_byte(&mut self, byte: u8, at: usize) -> Result<usize, SplitError> {
         if matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
             return Ok(at + 1);
@@ -176,7 +166,7 @@ impl BracketSplitter {
                 self.head.has_items = true;
                 (State::BeforeItem { may_close: true }, at + 1)
             }
-            // `null` means no items. Anything else is refused when its end is found.
+            // `null` means no items. Anything else is refused at its end.
             (State::BeforeValue(Field::Items), b'n') => reading(Part::Value(Field::Items)),
             (State::BeforeValue(field), byte) if field != Field::Items && begins_value(byte) => {
                 reading(Part::Value(field))

@@ -1,8 +1,7 @@
-//! Finds the end of one JSON value, or of one line, whose bytes arrive in chunks. It checks nothing else: in
-//! bytes that are not JSON it may find any end.
+//! Finds the end of one JSON value, or of one line, whose bytes arrive in chunks. In bytes that are not JSON it may find any end.
 //!
 //! 1. The first byte that it receives must be the first byte of the value.
-//! 2. The end does not depend on how the bytes are cut into chunks.
+//! 2. The end does not depend on the chunks.
 
 use memchr::{memchr, memchr2};
 
@@ -10,7 +9,7 @@ use super::block::{BLOCK_BYTES, Block, StringState};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ValueScanner {
-    /// Open brackets of an object or array.
+    /// Open brackets.
     depth: u64,
     position: Position,
 }
@@ -34,7 +33,7 @@ impl ValueScanner {
         Self { depth: 0, position: Position::Line }
     }
 
-    /// Returns how many of `bytes` belong to the value if it ends in them, otherwise `None`.
+    /// How many of `bytes` belong to the value, if it ends in them.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Option<usize> {
         match self.position {
             Position::Start => {
@@ -62,7 +61,7 @@ impl ValueScanner {
             if bytes[at - 1] == b'"' {
                 return Some(at);
             }
-            // The byte after a backslash is skipped, here or at the start of the next chunk.
+            // The byte after a backslash is skipped, perhaps in the next chunk.
             next_is_escaped = at == bytes.len();
             at += 1;
         }
@@ -73,7 +72,7 @@ impl ValueScanner {
     fn container(&mut self, bytes: &[u8], mut strings: StringState) -> Option<usize> {
         for (number, piece) in bytes.chunks(BLOCK_BYTES).enumerate() {
             let block = Block::new(piece, &mut strings);
-            // A block with fewer closing brackets than are open cannot end the value, whatever their order.
+            // With fewer closing brackets than are open, the value cannot end here, whatever their order.
             if u64::from(block.closing.count_ones()) < self.depth {
                 self.depth += u64::from(block.opening.count_ones());
                 self.depth -= u64::from(block.closing.count_ones());
@@ -85,7 +84,7 @@ impl ValueScanner {
         None
     }
 
-    /// Returns the length up to the bracket that closes the value.
+    /// The length up to the bracket that closes the value.
     fn end_in_block(&mut self, block: &Block) -> Option<usize> {
         let mut brackets = block.opening | block.closing;
         while brackets != 0 {

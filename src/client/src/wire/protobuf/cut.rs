@@ -1,11 +1,10 @@
-//! Cuts fields out of a message: the bytes around them are copied, and the lengths of the messages that contain them
-//! are written anew. Nothing else is looked at.
+//! Cuts fields out of a message: the bytes around them are copied, and the lengths of the messages around them are written anew.
+//! Nothing else is looked at.
 //!
-//! 1. What is left reads as the JSON of the object would without these fields; `kind` and `apiVersion` stay. Go's JSON has some fields also where
-//!    the bytes have none (`"status":{}`), so what was cut is marked: under [`CUT`] and [`EMPTIED`] stand the numbers
-//!    of such fields. No message of Kubernetes has these two numbers.
-//! 2. A path leads through lists, maps, schemas and into raw JSON, as it does in JSON. A field that comes twice is cut
-//!    each time.
+//! 1. What is left reads as the JSON of the object without these fields; `kind` and `apiVersion` stay. Go's JSON has some fields
+//!    also without bytes (`"status":{}`), so cut ones are marked: [`CUT`] and [`EMPTIED`] hold their numbers. No message of
+//!    Kubernetes has these two numbers.
+//! 2. A path leads through lists, maps, schemas and into raw JSON, as it does in JSON. A repeated field is cut each time.
 
 use super::reader::{MAX_NUMBER, Reader, Wire, last_bytes, put_bytes, put_message, put_varint};
 use super::table::{Alternative, Message, Shape, Slot, TABLE};
@@ -20,7 +19,7 @@ pub(super) const EMPTIED: u32 = MAX_NUMBER - 1;
 /// Messages within messages.
 const DEPTH: usize = 100;
 
-/// Appends the message without the fields. After an error `out` has a part of it.
+/// After an error `out` has a part of the message.
 pub(super) fn cut(
     (message, raw): (usize, &[u8]),
     fields: &FieldTree,
@@ -51,12 +50,12 @@ pub(super) fn cut(
 
 struct Cutter<'a, 'o> {
     raw: &'a [u8],
-    /// All bytes before this one are in `out` or left out.
+    /// Earlier bytes are in `out` or left out.
     copied: usize,
     table: &'static Message,
     fields: &'a FieldTree,
     depth: usize,
-    /// Maps of which an entry was cut, and whether one was kept.
+    /// Maps with a cut entry, and whether one was kept.
     kept_entries: Vec<(u32, bool)>,
     out: &'o mut Vec<u8>,
 }
@@ -124,7 +123,7 @@ impl Cutter<'_, '_> {
         }
     }
 
-    /// Structs that JSON has although their bytes are missing: something in them may be cut.
+    /// Structs that JSON has without bytes: something in them may be cut.
     fn absent(&mut self, seen: &[u32]) -> Result<(), Fault> {
         for (number, slot) in self.table.numbers().filter(|(number, _)| !seen.contains(number)) {
             let (message, fields) = match slot {
@@ -172,7 +171,6 @@ fn packed(numbers: impl Iterator<Item = u32>) -> Vec<u8> {
     out
 }
 
-/// What is left of one value.
 fn inside(
     shape: &Shape,
     bytes: &[u8],

@@ -1,10 +1,9 @@
 //! Gives a message to serde, as Go's JSON of it would be: [`Value`] is a deserializer over the table and the bytes.
 //!
-//! 1. The members come in the order of the Go struct. A field that is not there is left out, or has Go's zero value,
-//!    as Go's JSON does. A field that comes twice counts as its last value, a list collects, an unknown number is
-//!    passed.
-//! 2. A field that was cut (`cut.rs`) is not there, not even as zero.
-//! 3. How deep messages are and how many values they have is bounded, so a small body cannot become a large value.
+//! 1. The members come in the order of the Go struct. An absent field is left out, or has Go's zero value, as in Go's JSON. Of a
+//!    repeated field the last value counts, a list collects, an unknown number is passed.
+//! 2. A field that was cut (`cut.rs`) is absent, not even zero.
+//! 3. Depth and number of values are bounded, so a small body cannot become a large value.
 //!
 //! ```text
 //!  Value (shape, bytes) --> Members  of a message: the fields are gathered, then given one by one
@@ -26,22 +25,19 @@ use access::{Entries, Items, Members};
 
 mod access;
 
-/// How deep messages may be nested: far above any kind but JSON schemas, and of those as deep as serde_json reads them,
-/// each of which has two brackets.
+/// Above the depth of any kind but JSON schemas; those are read as deep as by serde_json, with two brackets each.
 const DEPTH: usize = 64;
-/// How many values one object may have; those of lists and maps count twice. One of etcd's greatest size, 1.5 MiB, has
-/// fewer.
+/// Values in one object; those of lists and maps count twice. An object of etcd's greatest size, 1.5 MiB, has fewer.
 const VALUES: usize = 2_000_000;
 
-/// One field of a message that is being read. They are kept in one stack for the whole object.
+/// A field that is being read. All of one object are in one stack.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gathered<'de> {
     pub(super) field: u16,
-    /// `None` if the field was cut.
     pub(super) wire: Option<Wire<'de>>,
 }
 
-/// What is shared while one object is read.
+/// Shared while one object is read.
 #[derive(Debug)]
 pub(super) struct Context<'de> {
     pub(super) gathered: RefCell<Vec<Gathered<'de>>>,
@@ -59,10 +55,9 @@ impl Context<'_> {
     }
 }
 
-/// What stands in the bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Content<'de> {
-    /// Nothing: Go's zero value.
+    /// Absent: Go's zero value.
     Zero,
     One(Wire<'de>),
     /// Of a list or a map: so many in the stack, from this place on.
@@ -74,7 +69,6 @@ pub(super) enum Content<'de> {
     Alternatives(&'de [u8]),
 }
 
-/// A value: its shape and its bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value<'c, 'de> {
     pub(super) context: &'c Context<'de>,
@@ -83,10 +77,9 @@ pub(super) struct Value<'c, 'de> {
     pub(super) depth: usize,
 }
 
-/// As the types are written in front of the members of an object: `kind`, then `apiVersion`.
+/// `kind`, then `apiVersion`: the first members of an object.
 pub(super) type Types<'de> = (&'de str, &'de str);
 
-/// A whole object.
 #[derive(Debug)]
 pub(super) struct Object<'c, 'de> {
     pub(super) context: &'c Context<'de>,
@@ -165,7 +158,6 @@ impl<'c, 'de> Value<'c, 'de> {
         })
     }
 
-    /// What a visitor gets.
     fn given(mut self) -> Result<Given<'c, 'de>> {
         while let (Shape::Pointer(inner), Content::One(_)) = (self.shape, self.content) {
             self.shape = inner;
@@ -180,7 +172,7 @@ impl<'c, 'de> Value<'c, 'de> {
             (Shape::Message(place), Wire::Bytes(bytes)) => Given::Message(*place, bytes),
             (Shape::Text, Wire::Bytes(bytes)) => Given::text(bytes),
             (Shape::Bool, Wire::Varint(number)) => Given::Bool(number != 0),
-            // Negative numbers are sent as the 64 bits of their two's complement.
+            // Negative numbers are sent in two's complement of 64 bits.
             (Shape::Integer, Wire::Varint(number)) => Given::Integer(number.cast_signed()),
             (Shape::Double, Wire::Fixed64(bits)) => match values::double(bits)? {
                 values::Number::Integer(number) => Given::Integer(number),
@@ -216,7 +208,7 @@ impl<'c, 'de> Value<'c, 'de> {
     }
 }
 
-/// What a visitor gets, decided without its type: what has one is compiled for each field of each kind.
+/// What a visitor gets. Code with its type is compiled for each field of each kind: this has none.
 enum Given<'c, 'de> {
     Null,
     Bool(bool),
@@ -228,7 +220,7 @@ enum Given<'c, 'de> {
     Json(&'de [u8]),
     Items(Items<'c, 'de>),
     Entries(Entries<'c, 'de>),
-    /// Its place in the table, and its bytes.
+    /// The place in the table, and the bytes.
     Message(usize, &'de [u8]),
 }
 
@@ -243,8 +235,7 @@ impl<'de> Given<'_, 'de> {
 impl<'de> Deserializer<'de> for Value<'_, 'de> {
     type Error = ProtobufError;
 
-    /// Messages in a frame of their own: they are what is nested, and a frame has room for the result of each of its
-    /// calls.
+    /// Messages nest, and have a frame of their own: a frame has room for the results of all its calls.
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.given()? {
             Given::Message(place, raw) => self.message(place, raw, visitor),
@@ -290,7 +281,6 @@ impl<'de> Deserializer<'de> for Value<'_, 'de> {
     }
 }
 
-/// Gives everything but a message.
 fn visit<'de, V: Visitor<'de>>(given: Given<'_, 'de>, visitor: V) -> Result<V::Value> {
     match given {
         Given::Null => visitor.visit_unit(),
@@ -310,7 +300,6 @@ fn visit<'de, V: Visitor<'de>>(given: Given<'_, 'de>, visitor: V) -> Result<V::V
     }
 }
 
-/// The name of a variant.
 struct AsText;
 
 impl<'de> DeserializeSeed<'de> for AsText {
@@ -342,12 +331,11 @@ impl<'de> Deserializer<'de> for Object<'_, 'de> {
     }
 }
 
-/// The name of a member.
 pub(super) fn name(text: &str) -> BorrowedStrDeserializer<'_, ProtobufError> {
     BorrowedStrDeserializer::new(text)
 }
 
-/// The key of an entry that is not UTF-8.
+/// For a key that is not UTF-8.
 pub(super) fn owned_name(bytes: &[u8]) -> serde::de::value::StringDeserializer<ProtobufError> {
     String::from_utf8_lossy(bytes).into_owned().into_deserializer()
 }

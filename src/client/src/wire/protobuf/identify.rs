@@ -1,10 +1,10 @@
 //! Reads the envelope of an object and the metadata of its message. All other fields are passed by their length.
 //!
-//! 1. Of bytes that are cut off it returns what came before the cut. A text that is cut off is not there.
-//! 2. Of a field that comes twice the last one counts, as everywhere.
-//! 3. An envelope is four bytes, then what kind it is of and its message (`runtime.Unknown`). An object is either a message
-//!    in its envelope (an answer, the object of an event, a kept object), or the message alone (an item of a list). The
-//!    first byte tells which: no message begins with that of an envelope.
+//! 1. Of incomplete bytes it returns what came before the cut; an incomplete text is absent.
+//! 2. Of a repeated field the last one counts.
+//! 3. An envelope is four bytes, then the kind and the message (`runtime.Unknown`). An object is a message in its envelope (an
+//!    answer, the object of an event, a kept object), or the message alone (an item of a list). The first byte tells which: no
+//!    message begins with that of an envelope.
 
 use std::borrow::Cow;
 
@@ -16,17 +16,16 @@ use crate::wire::json::{Event, EventType, INITIAL_EVENTS_END};
 
 pub(super) const MAGIC: &[u8] = b"k8s\0";
 
-/// An object out of its envelope.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Opened<'a> {
     pub(super) api_version: &'a str,
     pub(super) kind: &'a str,
-    /// The place of its message in the table.
+    /// The message's place in the table.
     pub(super) message: usize,
     pub(super) raw: &'a [u8],
 }
 
-/// `expected`: of which kind it is if it does not say.
+/// `expected`: the kind without an envelope.
 pub(super) fn open(expected: ProtobufKind, object: &[u8]) -> Result<Opened<'_>, Fault> {
     let Some(mut reader) = object.strip_prefix(MAGIC).map(Reader::new) else {
         let (api_version, kind) = (expected.api_version(), expected.kind());
@@ -46,19 +45,19 @@ pub(super) fn open(expected: ProtobufKind, object: &[u8]) -> Result<Opened<'_>, 
     Ok(Opened { api_version, kind, message: found.message(), raw })
 }
 
-/// `None` if it is not there, empty, or not UTF-8.
+/// `None` if absent, empty, or not UTF-8.
 pub(super) fn type_text(types: &[u8], number: u32) -> Option<&str> {
     let text = std::str::from_utf8(last_bytes(types, number)?).ok();
     text.filter(|text| !text.is_empty())
 }
 
-/// Of which kind the bytes of a kept object are; `None` if they are no envelope of a known kind.
+/// `None` if the bytes are no envelope of a known kind.
 pub(crate) fn kind_of(kept: &[u8]) -> Option<ProtobufKind> {
     let types = last_bytes(kept.strip_prefix(MAGIC)?, 1)?;
     ProtobufKind::of_types(type_text(types, 1)?, type_text(types, 2)?)
 }
 
-/// Appends an envelope around the message that `write` writes.
+/// Appends an envelope around what `write` writes.
 pub(super) fn enveloped<T>(
     (api_version, kind): (&str, &str),
     out: &mut Vec<u8>,
@@ -131,7 +130,6 @@ fn text_of(wire: Wire<'_>, is_whole: IsWhole) -> Option<&str> {
     }
 }
 
-/// Out of its envelope, if it has one.
 fn message_of(object: &[u8]) -> Option<&[u8]> {
     match object.strip_prefix(MAGIC) {
         Some(inside) => last_bytes(inside, 2),
@@ -167,7 +165,7 @@ fn texts(metadata: &[u8], number: u32) -> impl Iterator<Item = (Cow<'_, str>, Co
     })
 }
 
-/// Zero is none: JSON leaves it out.
+/// JSON leaves zero out.
 pub(in crate::wire) fn generation(object: &[u8]) -> Option<i64> {
     let (mut reader, mut found) = (Reader::new(metadata(object)?), None);
     while let Some((number, wire)) = reader.field().ok()? {
@@ -196,7 +194,7 @@ pub(in crate::wire) fn owners<'a>(found: &MetaScan<'a>) -> impl Iterator<Item = 
     })
 }
 
-/// One frame of a watch: `metav1.WatchEvent`, whose object is in an envelope of its own.
+/// A frame is a `metav1.WatchEvent`, whose object has its own envelope.
 pub(in crate::wire) fn event(frame: &[u8]) -> Result<Event<'_>, ProtobufError> {
     let (mut reader, mut event_type, mut object) = (Reader::new(frame), None, None);
     while let Some((number, wire)) = reader.field()? {
@@ -210,7 +208,7 @@ pub(in crate::wire) fn event(frame: &[u8]) -> Result<Event<'_>, ProtobufError> {
     Ok(Event { event_type: EventType::of(String::from_utf8_lossy(event_type)), object, is_certain: true })
 }
 
-/// Also of a frame of which only the first bytes were kept.
+/// Also for the first bytes of a frame.
 pub(in crate::wire) fn event_head(head: &[u8]) -> Option<Event<'_>> {
     let (mut reader, mut event_type, mut object) = (Reader::new(head), None, None);
     while let Some((number, wire, is_whole)) = reader.field_or_part() {

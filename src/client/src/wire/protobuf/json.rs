@@ -8,7 +8,6 @@ use super::Fault;
 use crate::wire::FieldTree;
 use crate::wire::json::{Cut, LeftOut, cut};
 
-/// Writes the next value.
 pub(super) struct Writer<'o>(pub(super) &'o mut Vec<u8>);
 
 fn write<E: Error>(out: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) -> Result<(), E> {
@@ -86,7 +85,6 @@ impl<'de> Visitor<'de> for Writer<'_> {
     }
 }
 
-/// Appends raw JSON without the fields.
 pub(super) fn cut_raw(text: &[u8], fields: &FieldTree, out: &mut Vec<u8>) -> Result<(), Fault> {
     match cut(text, fields, LeftOut::Gone, out) {
         Cut::Done => Ok(()),

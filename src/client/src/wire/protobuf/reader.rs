@@ -1,24 +1,21 @@
 //! The protobuf wire format: a row of numbered fields, each in one of four encodings. It knows no message.
 //!
 //! 1. Every read is checked against what is left: bytes that end too early are an error, never a panic.
-//! 2. Groups (wire types 3 and 4) have no use in the API and are refused. So the first byte of an envelope, which
-//!    would begin one, begins no message.
-//! 3. A length is written before its bytes though it is known only after them: the bytes are then moved to make
-//!    room.
+//! 2. The API does not use groups (wire types 3 and 4): they are refused. So the first byte of an envelope, which would begin
+//!    one, begins no message.
+//! 3. A length comes before its bytes, but is known after them: the bytes are then moved.
 
 use super::Fault;
 
-/// The value of a field, not yet interpreted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Wire<'a> {
     Varint(u64),
     Fixed64(u64),
-    /// No field of Kubernetes has this encoding. It stands for a map whose entries were all cut.
+    /// No field of Kubernetes has this encoding. It marks a map whose entries were all cut.
     Fixed32,
     Bytes(&'a [u8]),
 }
 
-/// Reads fields from the front of a message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
@@ -33,7 +30,6 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
-    /// The next field; `None` at the end.
     pub(super) fn field(&mut self) -> Result<Option<(u32, Wire<'a>)>, Fault> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -55,7 +51,7 @@ impl<'a> Reader<'a> {
         Ok(Some((number, wire)))
     }
 
-    /// As [`Self::field`], of bytes that may be cut off: of a field that is not complete the bytes that are there.
+    /// As [`Self::field`]; of an incomplete field the bytes that are there.
     pub(super) fn field_or_part(&mut self) -> Option<(u32, Wire<'a>, IsWhole)> {
         let before = self.rest;
         if let Ok(found) = self.field() {
@@ -69,7 +65,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The next varint of a packed list; `None` at the end.
+    /// For a packed list.
     pub(super) fn packed(&mut self) -> Result<Option<u64>, Fault> {
         if self.rest.is_empty() { Ok(None) } else { self.varint().map(Some) }
     }
@@ -105,13 +101,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a field was there to its end.
 pub(super) type IsWhole = bool;
 
 /// The format allows no larger one.
 pub(super) const MAX_NUMBER: u32 = (1 << 29) - 1;
 
-/// The last bytes with this number; `None` if there are none, or if the message cannot be read up to its end.
+/// `None` without such bytes, or if the message cannot be read to its end.
 pub(super) fn last_bytes(message: &[u8], wanted: u32) -> Option<&[u8]> {
     let (mut reader, mut found) = (Reader::new(message), None);
     while let Some((number, wire)) = reader.field().ok()? {
@@ -122,7 +117,7 @@ pub(super) fn last_bytes(message: &[u8], wanted: u32) -> Option<&[u8]> {
     found
 }
 
-/// Up to where they can be read, all bytes with this number.
+/// Up to where the message can be read.
 pub(super) fn all_bytes(message: &[u8], wanted: u32) -> impl Iterator<Item = &[u8]> {
     let mut reader = Reader::new(message);
     std::iter::from_fn(move || {
@@ -143,14 +138,13 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// A field that is bytes or a text.
+/// Bytes or a text.
 pub(super) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     put_varint(out, u64::from(number) << 3 | 2);
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// A field that is a message, which `write` writes.
 pub(super) fn put_message<T>(out: &mut Vec<u8>, number: u32, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     put_varint(out, u64::from(number) << 3 | 2);
     let start = out.len();

@@ -1,5 +1,5 @@
-//! The values at a path, without decoding the object: what does not lie on the path is passed by its length. And how
-//! many bytes the fields of an object have.
+//! The values at a path, without decoding the object: other fields are passed by their length. And how many bytes the fields of
+//! an object have.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,6 @@ use super::reader::{Reader, Wire};
 use super::table::{Message, Shape, Slot, TABLE};
 use crate::wire::PathStep;
 
-/// Collects the values at a path.
 pub(super) struct ValuesAt<'p, 'o> {
     pub(super) path: &'p [PathStep],
     pub(super) values: &'o mut Vec<String>,
@@ -88,7 +87,7 @@ impl<'de> Visitor<'de> for ValuesAt<'_, '_> {
     }
 }
 
-/// Compares a key without a copy of it.
+/// Does not copy the key.
 struct IsName<'n>(&'n str);
 
 impl<'de> DeserializeSeed<'de> for IsName<'_> {
@@ -114,7 +113,6 @@ impl<'de> Visitor<'de> for IsName<'_> {
 /// Their members are fields of their own.
 const PARTED: [&str; 3] = ["metadata", "spec", "status"];
 
-/// Paths of fields, each with its bytes.
 pub(super) fn field_bytes(message: usize, raw: &[u8]) -> Result<Vec<(String, u64)>, Fault> {
     let mut sums = BTreeMap::new();
     add(TABLE.message(message), raw, "", &mut sums)?;

@@ -1,5 +1,4 @@
-//! Splits the body of a list or a watch into frames while it arrives, by their lengths. What is in a frame is not
-//! looked at.
+//! Splits the body of a list or a watch into frames while it arrives, by their lengths.
 //!
 //! ```text
 //!  list:  Magic     4 bytes  --> Envelope
@@ -9,8 +8,8 @@
 //!  watch: Length    4 bytes  --> a frame of that length --> Length
 //! ```
 //!
-//! 1. A list is complete only when the message of the list is there to its last byte, a frame with its last byte.
-//! 2. The frames do not depend on how the bytes are cut into chunks.
+//! 1. A list is complete only with the last byte of its message, a frame with its last byte.
+//! 2. The frames do not depend on the chunks.
 //! 3. What is kept is bounded: one unfinished frame up to the limit, and a head of at most 1 MiB.
 
 use bytes::Bytes;
@@ -21,41 +20,37 @@ use crate::wire::frame::{Frame, ListHead, PartialFrame, SplitError};
 
 /// For the kind and the metadata of a list. Real ones are shorter than 1 KiB.
 const HEAD_LIMIT: usize = 1 << 20;
-/// The longest number.
 const MOST_VARINT_BYTES: usize = 10;
 
-/// Turns body chunks into the items of a list or the events of a watch.
 #[derive(Debug)]
 pub(crate) struct LengthSplitter {
     state: State,
-    /// The bytes of a number, or of the first four, that have arrived.
+    /// The received bytes of a number, or of the first four.
     number: Vec<u8>,
     /// An unfinished item or event.
     frame: PartialFrame,
     /// Unfinished kind or metadata.
     part: PartialFrame,
     head: ListHead,
-    /// What is left of the message of the list.
+    /// What is left of the list's message.
     left: Option<u64>,
     is_closed: bool,
     has_types: bool,
     has_metadata: bool,
-    /// The length of the earlier chunks.
+    /// Of earlier chunks.
     bytes_before: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Magic,
-    /// The number and the encoding of a field.
+    /// Number and encoding.
     Tag,
-    /// The length of this field.
     FieldLength(Part),
     /// A number that is passed.
     Number,
-    /// So many bytes of this part are still to come.
+    /// So many bytes are still to come.
     Reading(Part, u64),
-    /// The length of an event.
     EventLength,
 }
 
@@ -70,12 +65,12 @@ enum Part {
 }
 
 impl LengthSplitter {
-    /// For a list. Keeps at most `limit` bytes of one item.
+    /// Keeps at most `limit` bytes of one item.
     pub(crate) fn list(limit: usize) -> Self {
         Self::new(State::Magic, limit)
     }
 
-    /// For a watch. Keeps at most `limit` bytes of one event.
+    /// Keeps at most `limit` bytes of one event.
     pub(crate) fn watch(limit: usize) -> Self {
         Self::new(State::EventLength, limit)
     }
@@ -95,7 +90,6 @@ impl LengthSplitter {
         }
     }
 
-    /// Appends the frames that this chunk completes.
     pub(crate) fn push(&mut self, chunk: &Bytes, frames: &mut Vec<Frame>) -> Result<(), SplitError> {
         let mut at = 0;
         while at < chunk.len() {
@@ -115,13 +109,12 @@ impl LengthSplitter {
         Ok(())
     }
 
-    /// Whether the message of a list has closed. A watch never closes.
+    /// A watch never closes.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// The head of the list; empty for a watch. In another message than a list, what looks like items is
-    /// something else.
+    /// Empty for a watch. Only in the message of a list, items are items.
     pub(crate) fn finish(mut self) -> Result<ListHead, SplitError> {
         self.head.has_items &= self.head.kind.as_deref().is_some_and(|kind| kind.ends_with("List"));
         match self.state {
@@ -137,7 +130,7 @@ impl LengthSplitter {
         SplitError::InvalidDocument { at: self.bytes_before + at as u64, what }
     }
 
-    /// Takes bytes from the message of the list, which must end where a field ends.
+    /// The list's message must end where a field ends.
     fn count(&mut self, bytes: u64, at: usize) -> Result<(), SplitError> {
         let Some(left) = self.left else { return Ok(()) };
         let left =
@@ -186,7 +179,7 @@ impl LengthSplitter {
         self.number.clear();
     }
 
-    /// The last byte of a number has arrived.
+    /// After the last byte of a number.
     fn number(&mut self, at: usize, frames: &mut Vec<Frame>) -> Result<(), SplitError> {
         let value = self.number.iter().rev().fold(0_u64, |value, byte| value << 7 | u64::from(byte & 0x7f));
         match self.state {

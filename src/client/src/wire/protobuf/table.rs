@@ -1,10 +1,8 @@
-//! The table of messages, read once from `messages.txt`, whose head explains the format of a line. The in-memory
-//! server has the same file.
+//! The table of messages, read once from `messages.txt`, whose head explains the format of a line.
 //!
 //! 1. The fields of a message stand in the order of the Go struct, in which Go writes JSON.
 //! 2. The fields of an inline message stand among those of the outer one, where Go's JSON has them.
-//! 3. The table is a part of the program, so reading it cannot fail in use: a name that is not there fails every
-//!    test.
+//! 3. The table is a part of the program: an absent name fails every test, never in use.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,14 +10,13 @@ use std::sync::LazyLock;
 
 pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(include_str!("messages.txt")));
 
-/// All messages, and which of them are kinds.
 #[derive(Debug)]
 pub(super) struct Table {
     messages: Vec<Message>,
     kinds: Vec<Kind>,
     places: HashMap<(&'static str, &'static str), u16>,
     pub(super) object_meta: usize,
-    /// What the alternatives of a schema hold.
+    /// In the alternatives of a schema.
     pub(super) schema: usize,
 }
 
@@ -30,46 +27,41 @@ struct Kind {
     message: usize,
 }
 
-/// One message.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
     pub(super) fields: Vec<Field>,
-    /// What stands under a number.
+    /// By field number.
     slots: Vec<Slot>,
 }
 
-/// What a number of a message means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
     Unknown,
-    /// The place of the field.
     Field(usize),
-    /// A message whose fields stand in this one, from this place on.
+    /// The message's fields stand in this one, from `first` on.
     Inline {
         message: usize,
         first: usize,
     },
 }
 
-/// One field of a message.
 #[derive(Debug, Clone)]
 pub(super) struct Field {
     pub(super) number: u32,
     pub(super) name: &'static str,
-    /// Left out of the JSON when empty (`omitempty`).
+    /// `omitempty`.
     omit_empty: bool,
-    /// Left out of the JSON when zero (`omitzero`).
+    /// `omitzero`.
     omit_zero: bool,
     pub(super) shape: Shape,
 }
 
-/// What a field holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Shape {
     Pointer(Box<Self>),
     List(Box<Self>),
     Map(Box<Self>),
-    /// A list in a message of its own, as Go's named slices are.
+    /// A list in its own message, as Go's named slices are.
     Wrapped(Box<Self>),
     Text,
     Bytes,
@@ -80,7 +72,7 @@ pub(super) enum Shape {
     MicroTime,
     Quantity,
     IntOrString,
-    /// Bytes that hold a JSON text.
+    /// A JSON text.
     Raw,
     /// A JSON schema or a list of them, a bool, a list of names.
     SchemaOr(Alternative),
@@ -104,7 +96,7 @@ impl ProtobufKind {
         TABLE.places.get(&(api_version, kind)).copied().map(Self).filter(|kind| !kind.is_part())
     }
 
-    /// What an envelope holds: options and statuses belong to every version.
+    /// For an envelope: options and statuses belong to every version.
     pub(super) fn of_types(api_version: &str, kind: &str) -> Option<Self> {
         Self::of(api_version, kind).or_else(|| TABLE.places.get(&("*", kind)).copied().map(Self))
     }
@@ -138,7 +130,6 @@ impl fmt::Debug for ProtobufKind {
     }
 }
 
-/// A field as its line has it.
 struct Line {
     field: Field,
     is_inline: bool,
@@ -184,7 +175,7 @@ impl Table {
     }
 }
 
-/// With the fields of its inline messages, which have none of their own.
+/// With the fields of its inline messages.
 fn message(lines: &[Vec<Line>], place: usize) -> Message {
     let mut found = Message { fields: Vec::new(), slots: Vec::new() };
     for Line { field, is_inline } in &lines[place] {
@@ -209,20 +200,20 @@ impl Message {
         self.slots.get(number as usize).copied().unwrap_or(Slot::Unknown)
     }
 
-    /// Of an inline message under its own number.
+    /// An inline message has its own number.
     pub(super) fn numbers(&self) -> impl Iterator<Item = (u32, Slot)> {
         (0..).zip(self.slots.iter().copied()).filter(|(_, slot)| *slot != Slot::Unknown)
     }
 }
 
 impl Field {
-    /// Whether Go's JSON leaves it out if it is empty, or, of a time, zero.
+    /// Whether Go's JSON leaves it out if it is empty, or a zero time.
     pub(super) fn omits_empty(&self) -> bool {
         let omits_empty = self.omit_empty && self.shape.may_be_empty();
         (omits_empty || self.omit_zero) && !self.is_pointer()
     }
 
-    /// Whether Go's JSON leaves it out if it is not there.
+    /// Whether Go's JSON leaves it out if it is absent.
     pub(super) fn omits_absent(&self) -> bool {
         self.omits_empty() || self.omit_empty && self.is_pointer()
     }
@@ -233,7 +224,7 @@ impl Field {
 }
 
 impl Shape {
-    /// Whether Go's `omitempty` can apply: it never does to a struct.
+    /// Go's `omitempty` never applies to a struct.
     fn may_be_empty(&self) -> bool {
         matches!(
             self,

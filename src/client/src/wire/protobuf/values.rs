@@ -1,5 +1,4 @@
-//! The types of the API whose JSON differs from their message: times, quantities, raw JSON and the like. Each
-//! function reads one type.
+//! The types of the API whose JSON differs from their message: times, quantities, raw JSON and the like.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -29,7 +28,7 @@ pub(super) fn double(bits: u64) -> Result<Number, Fault> {
     Ok(if is_whole { Number::Integer(number as i64) } else { Number::Double(number) })
 }
 
-/// The numbers of a message of varints, by field: 1 and 2.
+/// Varints 1 and 2 of a message.
 fn numbers(bytes: &[u8]) -> Result<(i64, i64), Fault> {
     let mut found = (0, 0);
     let mut reader = Reader::new(bytes);
@@ -64,7 +63,7 @@ pub(super) fn micro_time(bytes: &[u8]) -> Result<String, Fault> {
     Ok(format!("{:.6}", at(seconds, nanos)?))
 }
 
-/// `None` for none, which is zero.
+/// `None` is zero.
 pub(super) fn quantity(bytes: &[u8]) -> Result<Option<&[u8]>, Fault> {
     checked_bytes(bytes, 1)
 }
@@ -82,7 +81,7 @@ pub(super) fn int_or_string(bytes: &[u8]) -> Result<IntOrString<'_>, Fault> {
     }
 }
 
-/// The text of a JSON value; empty for null.
+/// Empty for null.
 pub(super) fn raw(bytes: &[u8]) -> Result<&[u8], Fault> {
     Ok(checked_bytes(bytes, 1)?.unwrap_or_default())
 }
@@ -94,7 +93,7 @@ pub(super) fn visit_json<'de, V: Visitor<'de>>(
     if json.is_empty() {
         return visitor.visit_unit();
     }
-    // As of a text: a second decoder for each type would be compiled for bytes.
+    // As a text: for bytes, a second decoder would be compiled for each type.
     let text = std::str::from_utf8(json).map_err(|_| Fault::NotJson)?;
     let mut parser = serde_json::Deserializer::from_str(text);
     let not_json = |error: serde_json::Error| match error.is_data() {
@@ -106,7 +105,6 @@ pub(super) fn visit_json<'de, V: Visitor<'de>>(
     Ok(value)
 }
 
-/// What stands where a schema may stand.
 pub(super) enum SchemaOr<'de> {
     Null,
     Bool(bool),

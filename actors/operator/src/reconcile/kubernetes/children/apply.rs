@@ -1,8 +1,7 @@
 //! Applies one child, only in the state that was judged: the apply carries its uid and version, or a version
-//! that no object has. The server refuses any other state, which is then read and judged. So two owners never
-//! take a child from each other, although all apply as one manager.
+//! that no object has. The server refuses any other state, which is then read and judged.
 //!
-//! 1. An object is ours if this process has applied it, or our manager according to its managed fields.
+//! 1. An object is ours if this process has applied it, or our manager by its managed fields.
 //! 2. Fields of former managers are moved to the present one and applied again, to remove what is no longer
 //!    given.
 //! 3. At most five attempts, as in client-go.
@@ -28,7 +27,7 @@ use informer_client::inner::{ConflictPolicy, Conflicts, chance, key_of};
 use informer_client::object::meta_of;
 use informer_client::representation::ControllerRef;
 
-/// No object has this version. A server refuses it for an existing object, and ignores it in a create.
+/// A server refuses it for an existing object, and ignores it in a create.
 const NO_OBJECT: &str = "1";
 
 const MOST_MOVES: u32 = 2;
@@ -36,7 +35,6 @@ const MOST_MOVES: u32 = 2;
 enum Present<K> {
     Unknown,
     Nothing,
-    /// It is known to be the owner's.
     Own(State),
     Read(Box<K>),
 }
@@ -151,7 +149,7 @@ impl ChildPass<'_> {
             if matches!(present, Present::Unknown) {
                 present = self.read(wish).await?;
                 if matches!(present, Present::Nothing) && self.children.memory.state(&wish.place).is_some() {
-                    // It was made before, and is gone: perhaps with its owner.
+                    // It is gone: perhaps with its owner.
                     self.check_owner(false).await?;
                 }
             }
@@ -167,7 +165,7 @@ impl ChildPass<'_> {
                 }
             };
             present = match self.send(wish, state.as_ref()).await {
-                // Bounded: a process of a former release would bring its manager back for ever.
+                // A process of a former release would bring its manager back for ever.
                 Ok(answer) if moves < MOST_MOVES && self.children.manager.has_former(answer.meta()) => {
                     moves += 1;
                     self.moved_over(wish, answer).await?
@@ -213,7 +211,6 @@ impl ChildPass<'_> {
         let Some(wait) = wait else { return Err(wish.failed(error)) };
         client.sleep(wait).await.map_err(|source| wish.failed(source))?;
         if newest.is_none() && state.is_some() {
-            // It is gone, perhaps with the owner: check again.
             self.children.memory.forget(&wish.place);
             self.check.is_answered = false;
             self.check_owner(false).await?;
@@ -221,7 +218,6 @@ impl ChildPass<'_> {
         Ok(found)
     }
 
-    /// Returns the judged state.
     async fn claim<K: ChildBody>(
         &mut self,
         wish: &Wish<'_, K>,
@@ -261,7 +257,7 @@ impl ChildPass<'_> {
         })
     }
 
-    /// Without a state it succeeds only if nothing exists.
+    /// Without a state nothing may exist.
     async fn send<K: ChildBody>(&self, wish: &Wish<'_, K>, state: Option<&State>) -> Result<K, Error> {
         let mut body = wish.body.clone();
         let metadata = &mut body["metadata"];

@@ -143,12 +143,12 @@ pub enum ChildError {
     },
 }
 
-/// Whether it was refused because of the version, or of the uid, which cannot be changed.
+/// Because of the version, or of the uid, which cannot be changed.
 pub(super) fn is_lost_race(error: &Error) -> bool {
     error.is_conflict() || (error.is_invalid() && causes(error).any(|(field, _)| field == "metadata.uid"))
 }
 
-/// Whether another manager has a field, which needs force.
+/// Whether another manager has a field.
 pub(super) fn is_of_managers(error: &Error) -> bool {
     let details = error.refused().and_then(|refused| refused.details.as_ref());
     details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == "FieldManagerConflict"))

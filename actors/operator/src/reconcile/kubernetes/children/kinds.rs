@@ -53,7 +53,7 @@ pub(super) trait ChildKind: Send + Sync {
     /// `None` if it looks for another kind.
     fn finds(&self, kind: &KindName, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Option<bool>;
 
-    /// Whether it has warned about a child that it does not find.
+    /// Whether it has warned of a child that it does not find.
     fn has_told(&self) -> &AtomicBool;
 
     fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()>;
@@ -200,7 +200,7 @@ impl<K: ChildBody> ChildKind for Listed<K> {
     }
 }
 
-/// Lets others run after 250 objects: most stay, and nothing is awaited then.
+/// Lets others run: most objects stay, and nothing is awaited then.
 async fn between(at: usize) {
     if at % 250 == 249 {
         tokio::task::yield_now().await;
@@ -208,7 +208,7 @@ async fn between(at: usize) {
 }
 
 impl ChildPass<'_> {
-    /// Without the index, everything in the owner's namespace.
+    /// Without the index, all of the namespace.
     fn found_in<B: Body>(&self, cache: &Lister<B>) -> Vec<Object<B>> {
         let indexed = cache.by_index(CONTROLLER_UID, &self.owner.uid.to_string());
         let mut found = indexed.unwrap_or_else(|_| match &self.owner.namespace {

@@ -1,7 +1,7 @@
 //! Reads from `metadata.managedFields` who has applied an object, and moves fields of former managers to the
 //! present one, as client-go's `csaupgrade` does for updates. Former releases used one manager for each
 //! owner, `name/<uid of the owner>`. A view without managed fields is unknown, since most caches cut them.
-//! Only `metadata.managedFields` is changed, and only at the version that was read.
+//! Only `metadata.managedFields` changes, and only at the version that was read.
 
 use crate::reconcile::machine::children::Appliers;
 use informer_core::meta::Uid;
@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntr
 use kube_core::ObjectMeta;
 use serde_json::{Map, Value, json};
 
-/// The numbers of hexadecimal digits in a server's uid.
+/// Hexadecimal digits in a server's uid.
 const UID_PARTS: [usize; 5] = [8, 4, 4, 4, 12];
 
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ impl Manager {
         present.manager = Some(self.0.to_string());
         let mut fields = Value::Object(Map::new());
         for entry in entries.iter().filter(|entry| is_united(entry)) {
-            // Field sets of another version of the kind cannot be united: they name other fields.
+            // Field sets of another version of the kind name other fields.
             if entry.api_version == present.api_version {
                 unite(&mut fields, entry.fields_v1.as_ref().map_or(&Value::Null, |fields| &fields.0));
             }
@@ -61,7 +61,7 @@ impl Manager {
         Some(patch_of(meta, &all))
     }
 
-    /// The present manager loses its fields; no value changes.
+    /// No value changes.
     pub(super) fn give_up(&self, meta: &ObjectMeta) -> Value {
         let is_left = |entry: &&ManagedFieldsEntry| !(is_apply(entry) && self.is_present(entry));
         patch_of(meta, &meta.managed_fields.iter().flatten().filter(is_left).collect::<Vec<_>>())
@@ -85,7 +85,7 @@ impl Manager {
 fn patch_of(meta: &ObjectMeta, entries: &[&ManagedFieldsEntry]) -> Value {
     json!([
         {"op": "replace", "path": "/metadata/managedFields", "value": entries},
-        // A version that is not the present one is a conflict.
+        // Another version is a conflict.
         {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version},
     ])
 }

@@ -1,10 +1,9 @@
 //! What this process has applied, so that an apply that changes nothing is left out. The cache is compared
-//! with the server's answer, not with what was applied: servers fill in defaults and write quantities in
-//! their own form.
+//! with the server's answer: servers fill in defaults and write quantities in their own form.
 //!
 //! 1. An apply is left out only if the same was applied to the same object, and the cache shows the version
-//!    of the answer, or an object equal to it apart from status, version and managed fields. So the next
-//!    apply removes what another process of the same manager has added.
+//!    of the answer, or an equal object. So the next apply removes what another process of the same manager
+//!    has added.
 //! 2. At most 65,536 children are remembered, and as many objects that are not ours.
 
 use std::any::TypeId;
@@ -32,7 +31,7 @@ pub(super) struct Memory {
 struct Known {
     /// By the hash of their place: a collision costs one apply.
     children: BTreeMap<u64, Child>,
-    /// Uid and version of objects that are not ours, as hashes.
+    /// Uid and version of objects that are not ours.
     foreign: BTreeMap<u64, u64>,
 }
 
@@ -40,7 +39,7 @@ struct Known {
 struct Child {
     /// Of place, uid and body.
     applied: u64,
-    /// The newest state known to show the answer.
+    /// The newest state that shows the answer.
     state: State,
     /// Of the answer without status; `None` if the cache shows only versions.
     shown: Option<u64>,
@@ -110,7 +109,7 @@ impl Memory {
         self.hasher.hash_one((place, uid, self.hash(body)))
     }
 
-    /// Leaves out what may change by itself: version, managed fields and, unless it was applied, the status.
+    /// Without what may change by itself: version, managed fields and, unless it was applied, the status.
     fn hash_shown(&self, mut object: Value, applied: &Value) -> u64 {
         if let Some(members) = object.as_object_mut().filter(|_| applied.get("status").is_none()) {
             members.remove("status");
@@ -128,7 +127,7 @@ impl Memory {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The seed differs for each process: nobody can prepare two bodies with one hash.
+    /// The seed of a process: nobody can prepare two bodies with one hash.
     fn hash(&self, value: &Value) -> u64 {
         self.hasher.hash_one(value.to_string())
     }

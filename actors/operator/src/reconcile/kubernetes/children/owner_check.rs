@@ -1,13 +1,12 @@
 //! Reads the metadata of the owner where a cache may not know whether it still exists:
 //! - Its cache does not follow its source, as for a new leader whose watch is broken.
-//! - A child that this process has made is gone: the garbage collector may have deleted it with its owner.
+//! - A child that this process has made is gone: perhaps by garbage collection with its owner.
 //! - Nobody controls the object that is to become the child: the owner may have been deleted with
 //!   `--cascade=orphan`, and a child that gets its reference again is deleted.
 //!
 //! 1. One answer serves a pass until a child is gone. For an object that nobody controls the owner is read
-//!    each time, after the object: an earlier answer may be older than the owner's deletion.
-//! 2. A process without the right to read the owner applies the child, but takes no object that nobody
-//!    controls.
+//!    after each read of it: an earlier answer may be older than the owner's deletion.
+//! 2. Without the right to read the owner a child is applied, but no object that nobody controls is taken.
 //! 3. For an owner that is being deleted only a clean-up pass applies, and takes no such object.
 //! 4. While the cache does not follow its source, a child is deleted only if the server has the owner in the
 //!    state of the pass.
@@ -21,7 +20,7 @@ use super::{ChildError, ChildPass};
 use crate::reconcile::kubernetes::owner::KEPT_FOR;
 use informer_client::Error;
 
-/// The finalizer of a deletion that leaves the children behind.
+/// The finalizer of a deletion without the children.
 const ORPHAN: &str = "orphan";
 
 pub(super) struct OwnerCheck {
@@ -51,7 +50,6 @@ impl OwnerCheck {
 }
 
 impl ChildPass<'_> {
-    /// Fails for an owner that is being deleted, except in a clean-up.
     pub(super) fn check_ending(&self, child: &str) -> Result<(), ChildError> {
         if !self.check.is_ending || self.check.for_clean_up {
             return Ok(());
@@ -59,7 +57,7 @@ impl ChildPass<'_> {
         Err(ChildError::OwnerIsEnding { owner: self.owner.described.clone(), child: child.to_owned() })
     }
 
-    /// Fails if it is gone. Unless it `must_be_known` now, an earlier answer or missing rights suffice.
+    /// Unless it `must_be_known` now, an earlier answer or missing rights suffice.
     pub(super) async fn check_owner(&mut self, must_be_known: bool) -> Result<(), ChildError> {
         if self.check.is_answered && !must_be_known {
             return Ok(());
@@ -84,7 +82,6 @@ impl ChildPass<'_> {
         Ok(())
     }
 
-    /// Fails unless the server has the owner in the pass's state.
     pub(super) async fn check_unchanged(&self) -> Result<(), ChildError> {
         let found = self.read_owner(self.owner.namespace.as_deref(), &self.check.name).await;
         let found = found.map_err(|source| self.not_answered(source))?;
@@ -98,7 +95,6 @@ impl ChildPass<'_> {
         Err(ChildError::OwnerHasChanged { owner: self.owner.described.clone() })
     }
 
-    /// Fails if the object is kept for another owner that still exists.
     pub(super) async fn check_keeper(&self, child: &str, meta: &ObjectMeta) -> Result<(), ChildError> {
         let mark = meta.annotations.iter().flatten().find(|(name, _)| *name == KEPT_FOR);
         let Some((_, mark)) = mark.filter(|(_, mark)| **mark != self.owner.mark()) else { return Ok(()) };

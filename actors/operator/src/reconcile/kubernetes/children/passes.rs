@@ -1,8 +1,8 @@
-//! What the passes of one reconcile over one owner have wanted. A prune deletes what its pass does not want,
-//! so two passes with different wishes would delete each other's children in turns for ever. Therefore all
-//! passes of a reconcile keep what one of them has wanted, even if it was dropped; a new wish after a prune
-//! is refused. For each owner the last reconcile of each controller is remembered, for as many owners as a
-//! controller may have workers. If a running reconcile is forgotten, its second pass does not know its first.
+//! What the passes of one reconcile over one owner have wanted. Two passes with different wishes would delete
+//! each other's children in turns for ever. Therefore all passes of a reconcile keep what one of them has
+//! wanted, even if it was dropped; a new wish after a prune is refused. For each owner the last reconcile of
+//! each controller is remembered, for as many owners as a controller may have workers. If a running reconcile
+//! is forgotten, its second pass does not know its first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
@@ -13,7 +13,7 @@ use informer_core::meta::ObjectKey;
 
 use super::{ChildPass, KindName};
 
-/// By kind: the types of two versions stand for one kind.
+/// Not by type: two versions are one kind.
 pub(super) type Wanted = BTreeSet<(KindName, ObjectKey)>;
 
 #[derive(Default)]
@@ -40,7 +40,7 @@ struct Reconcile {
 }
 
 impl ChildPass<'_> {
-    /// False if a pass of this reconcile was pruned without it.
+    /// False if this reconcile was pruned without it.
     pub(super) fn want(&mut self, one: (KindName, ObjectKey)) -> bool {
         let hash = self.children.passes.hasher.hash_one(&one);
         self.wanted.insert(one);
@@ -95,7 +95,7 @@ impl Known {
 
 impl Passes {
     fn known(&self) -> MutexGuard<'_, Known> {
-        // A panic may leave a reconcile that is forgotten too late.
+        // After a panic a reconcile may be forgotten too late.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -76,7 +76,7 @@ impl ChildPolicy {
         self
     }
 
-    /// Whether it may be taken although we have not made it.
+    /// For an object that we have not made.
     pub(super) fn takes(&self, labels: Option<&BTreeMap<String, String>>) -> bool {
         match &self.adopt {
             Adopt::Never => false,

@@ -1,9 +1,8 @@
-//! Deletes the children that nobody wants any more, as `reconcile/machine/children.rs` decides.
+//! Deletes the children that nobody wants any more.
 //!
-//! 1. A deletion has the uid and version of the judged state as preconditions. After a conflict the newest
-//!    state is judged, at most five times.
-//! 2. What a view does not show is read from the server: most caches hide who applied an object. An object
-//!    that is not ours is read once in each of its states.
+//! 1. After a conflict the newest state is judged, at most five times.
+//! 2. What a view does not show is read from the server. Each state of an object that is not ours is read
+//!    once.
 //! 3. An object that is gone or replaced is no error. All children are tried; the first error is returned.
 
 use std::any::TypeId;
@@ -43,7 +42,7 @@ pub(super) enum Clearing {
     NotOurs,
     /// It was being deleted already.
     Ending,
-    /// It was changed, or is gone.
+    /// Or is gone.
     HasChanged,
     Deleted,
 }
@@ -118,7 +117,7 @@ impl ChildPass<'_> {
         self.clear::<K>(meta.clone(), verdict).await
     }
 
-    /// Deletes an object that is to be made again.
+    /// For an object that is made again.
     pub(super) async fn delete_ours<K: ChildBody>(&self, meta: &ObjectMeta) -> Result<Clearing, ChildError> {
         let ours = self.children.manager.appliers(meta, &self.owner.uid, true);
         let controller = controlling(meta).map(|controller| &*controller.uid);
@@ -159,7 +158,7 @@ impl ChildPass<'_> {
                 Verdict::Ask => None,
                 Verdict::LetGo => match self.let_go(&api, &meta).await {
                     Ok(left) => {
-                        // It is the other manager's now: if it is wanted again, the server's state decides.
+                        // If the object is wanted again, the server's state decides.
                         let place = key_of(&meta).map(|key| (TypeId::of::<K>(), key, self.owner.uid.clone()));
                         place.iter().for_each(|place| self.children.memory.forget(place));
                         record_written(self.log, &left);
@@ -226,7 +225,7 @@ impl ChildPass<'_> {
         PatchParams { field_manager, ..PatchParams::default() }
     }
 
-    /// Removes our fields: another manager applies the object for the same owner.
+    /// Another manager applies the object for the same owner.
     async fn let_go<K: ChildBody>(&self, api: &Api<K>, meta: &ObjectMeta) -> Result<K, Error> {
         let name = meta.name.as_deref().unwrap_or_default();
         let nothing = json!({
@@ -234,13 +233,13 @@ impl ChildPass<'_> {
             "metadata": {"name": name, "uid": meta.uid, "resourceVersion": meta.resource_version},
         });
         if let Some(patch) = self.children.manager.move_over(meta) {
-            // Fields of former managers have to go with ours.
+            // Fields of former managers go with ours.
             let moved = api.patch(name, &self.as_manager(), &json_patch(patch)?).await?;
             return Box::pin(self.let_go(api, moved.meta())).await;
         }
         let params = PatchParams::apply(self.children.manager.name()).force();
         let left = match api.patch(name, &params, &Patch::Apply(nothing)).await {
-            // It is invalid without our fields: leave them, but give up their ownership.
+            // It is invalid without our fields: give up only their ownership.
             Err(error) if error.is_invalid() => {
                 api.patch(name, &self.as_manager(), &json_patch(self.children.manager.give_up(meta))?).await?
             }

@@ -24,7 +24,7 @@ pub(super) enum Shown<K> {
 }
 
 impl<'a, K: ChildBody> Cache<'a, K> {
-    /// The first cache that follows this child. Warns once if nothing finds it.
+    /// The first cache that follows this child. Warns once without one.
     pub(super) fn of_child(
         kinds: &'a [Arc<dyn ChildKind>],
         key: &ObjectKey,
@@ -54,7 +54,7 @@ impl<'a, K: ChildBody> Cache<'a, K> {
     pub(super) fn get(&self, key: &ObjectKey) -> Option<Shown<K>> {
         match self {
             Self::Whole(kind) => kind.cache.get(key).map(Shown::Whole),
-            // What does not decode is not shown: the child is applied again.
+            // What does not decode is applied again.
             Self::Lazy(kind) => kind.cache.get(key).and_then(|child| {
                 let meta = child.cached_meta().clone();
                 child.decode().ok().map(|child| Shown::Whole(Object::new(meta, child)))
@@ -98,7 +98,7 @@ impl<K: ChildBody> Shown<K> {
         }
     }
 
-    /// Its state, or the known one, if that is newer.
+    /// Or the known one, if that is newer.
     pub(super) fn state(&self, known: Option<State>) -> State {
         let uid = self.uid().map(ToString::to_string).unwrap_or_default();
         let is_newer = |known: &State| {

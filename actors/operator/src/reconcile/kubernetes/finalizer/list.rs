@@ -1,6 +1,6 @@
-//! The list of finalizers of one object on its server. A change is a JSON patch that tests uid, version and
-//! what it replaces: it overwrites nobody. After a conflict the newest state decides, at most five times, as
-//! in client-go. An object that is gone is no error.
+//! The finalizers of one object on its server. A change is a JSON patch that tests uid, version and what it
+//! replaces: it overwrites nobody. After a conflict the newest state decides, at most five times, as in
+//! client-go. An object that is gone is no error.
 
 use crate::reconcile::machine::finalizer::{Observed, Refusal, Step};
 use informer_core::meta::Object;
@@ -21,13 +21,13 @@ pub(super) struct List<'a, K> {
     pub(super) api: Api<K>,
     pub(super) name: &'a str,
     pub(super) log: &'a dyn WriteLog,
-    /// Whether the operator does not follow an object in this state.
+    /// Whether the operator does not follow such an object.
     pub(super) has_left: &'a (dyn Fn(&K) -> bool + Sync),
 }
 
 enum Attempt<K> {
     Changed(Box<K>),
-    /// The newest state; another writer was faster.
+    /// The newest state.
     Conflict(Box<K>, Error),
     Gone,
 }
@@ -36,7 +36,6 @@ impl<K> List<'_, K>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned + 'static,
 {
-    /// `None` if it is gone.
     pub(super) async fn read(&self, object: &Object<K>) -> Result<Option<Object<K>>, FinalizerError> {
         let failed = |source| FinalizerError::Read { object: called(object), source: Box::new(source) };
         let newest = self.api.get_opt(object.key().name()).await.map_err(failed)?;
@@ -69,7 +68,7 @@ where
         self.changed_until(object, Step::CleanUp).await.map_err(failed).map(drop)
     }
 
-    /// Repeats until the step is no longer the next one; `None` if the object is gone.
+    /// Until another step is next; `None` if the object is gone.
     async fn changed_until(&self, object: &Object<K>, step: Step) -> Result<Option<K>, Error> {
         let mut conflicts = Conflicts::new(ConflictPolicy::default());
         let cached = observe(object.body()).map(|seen| Observed { may_be_cut: true, ..seen });
@@ -133,7 +132,7 @@ where
     }
 }
 
-/// Keeps the key, whose cluster no body contains.
+/// The key has a cluster, which no body contains.
 fn here<K: Resource<DynamicType = ()>>(object: &Object<K>, newer: K) -> Result<Object<K>, FinalizerError> {
     let unknown = |_| FinalizerError::Unknown { object: called(object), field: "resourceVersion" };
     let mut meta = meta_of(&newer).map_err(unknown)?;
@@ -141,7 +140,7 @@ fn here<K: Resource<DynamicType = ()>>(object: &Object<K>, newer: K) -> Result<O
     Ok(Object::new(meta, newer))
 }
 
-/// The patch tests the state, and the entry in its place. A test against null succeeds if there is no list.
+/// A test against null succeeds if there is no list.
 fn patch(state: &Observed<'_>, name: &str, step: Step) -> Value {
     let mut operations = vec![
         json!({"op": "test", "path": "/metadata/uid", "value": state.uid}),
@@ -172,7 +171,6 @@ fn patch(state: &Observed<'_>, name: &str, step: Step) -> Value {
     Value::Array(operations)
 }
 
-/// `None` without a uid or a version.
 pub(super) fn observe<K: Resource>(body: &K) -> Option<Observed<'_>> {
     let meta = body.meta();
     Some(Observed {

@@ -1,7 +1,7 @@
-//! What serde asks of a message one by one: its members, the items of a list, the entries of a map.
+//! What serde asks of a message one by one: members, items, entries.
 //!
-//! The fields of a message are gathered in a stack that all messages of an object share, so a message allocates
-//! nothing. Each takes its own from the stack when it is dropped.
+//! All messages of an object share one stack of gathered fields, so a message allocates nothing. Each takes its own from the
+//! stack when it is dropped.
 
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 
@@ -15,15 +15,14 @@ type Result<T> = std::result::Result<T, ProtobufError>;
 
 static SCHEMA: std::sync::LazyLock<Shape> = std::sync::LazyLock::new(|| Shape::Message(TABLE.schema));
 
-/// The members of a message.
 pub(super) struct Members<'c, 'de> {
     context: &'c Context<'de>,
     fields: &'static [Field],
-    /// Those that come first.
+    /// They come first.
     types: Option<Types<'de>>,
-    /// Where its fields begin in the stack.
+    /// The first of its fields in the stack.
     base: usize,
-    /// The field that comes next, and where it is in the stack.
+    /// The next field, and its place in the stack.
     next: (usize, usize),
     value: Option<Next<'c, 'de>>,
     depth: usize,
@@ -55,7 +54,7 @@ impl<'c, 'de> Members<'c, 'de> {
         Ok(members)
     }
 
-    /// What there is of the next field, unless Go's JSON leaves it out.
+    /// `None` if Go's JSON leaves the next field out.
     fn field(&mut self) -> Result<Option<(&'static Field, Value<'c, 'de>)>> {
         let (at, first) = self.next;
         let field = &self.fields[at];
@@ -92,7 +91,7 @@ impl<'c, 'de> Members<'c, 'de> {
         Ok(Some((field, value)))
     }
 
-    /// The name of the next member, whose value comes next.
+    /// The value of the name comes next.
     fn next_name(&mut self) -> Result<Option<&'static str>> {
         if let Some((kind, api_version)) = self.types.take() {
             let is_kind = !kind.is_empty();
@@ -116,11 +115,11 @@ impl Drop for Members<'_, '_> {
     }
 }
 
-/// Puts the fields of a message into the stack, and those of its inline messages, which begin at `first`.
+/// Puts the fields of a message and of its inline messages into the stack. They begin at `first`.
 fn gather<'de>(context: &Context<'de>, (message, raw): (usize, &'de [u8]), first: usize) -> Result<()> {
     let of_field = |place: usize| u16::try_from(first + place).map_err(|_| Fault::TooMany);
     let (table, mut reader) = (TABLE.message(message), Reader::new(raw));
-    // Of one that comes twice the last counts.
+    // Of a repeated one the last counts.
     let mut inside: Vec<(u32, usize, usize, &'de [u8])> = Vec::new();
     while let Some((number, wire)) = reader.field()? {
         match (table.slot(number), wire) {
@@ -171,7 +170,6 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
     }
 }
 
-/// The items of a list.
 pub(super) struct Items<'c, 'de> {
     list: Value<'c, 'de>,
     item: &'static Shape,
@@ -180,9 +178,9 @@ pub(super) struct Items<'c, 'de> {
 }
 
 enum Rest<'de> {
-    /// In the stack: the next one, how many are left, and what is left of a packed one.
+    /// In the stack: the next one, how many are left, and the rest of a packed one.
     Gathered { next: usize, count: usize, packed: Reader<'de> },
-    /// Every field of a message with this number.
+    /// All with this number.
     Message { reader: Reader<'de>, number: u32 },
 }
 
@@ -258,12 +256,11 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de> {
     }
 }
 
-/// The entries of a map.
 pub(super) struct Entries<'c, 'de> {
     map: Value<'c, 'de>,
     next: usize,
     count: usize,
-    /// Of the entry that was given last.
+    /// Of the last entry.
     key: &'de [u8],
     value: Option<Value<'c, 'de>>,
 }
@@ -275,7 +272,7 @@ impl<'c, 'de> Entries<'c, 'de> {
         Self { map, next, count, key: &[], value: None }
     }
 
-    /// The key of the next entry, whose value comes next.
+    /// The value of the key comes next.
     fn next_key(&mut self) -> Result<Option<&'de [u8]>> {
         let entry = loop {
             if self.count == 0 {
@@ -285,7 +282,7 @@ impl<'c, 'de> Entries<'c, 'de> {
             (self.next, self.count) = (self.next + 1, self.count - 1);
             match wire {
                 Some(Wire::Bytes(entry)) => break entry,
-                // The mark of an emptied map.
+                // Marks an emptied map.
                 Some(Wire::Fixed32) | None => {}
                 Some(_) => return Err(Fault::Mismatch.into()),
             }
