@@ -289,7 +289,6 @@ informer_core::debug_as!([S: Body] Informer<S>, self,
     objects = self.snapshot().len()
 );
 
-
 impl<S: Body> Lister<S> {
     /// Adds this index unless one of its name exists, and returns at once. Until a snapshot has the index,
     /// [`Self::by_index`] returns the error that it is unknown. On a fake this does nothing.

@@ -200,7 +200,6 @@ pub(crate) fn count_filter_panic(state: &SubscriptionState, key: &ObjectKey, pan
     drop_payload(panic);
 }
 
-
 /// The pool reports the drop of the closure: a shutdown waits for that.
 pub(crate) struct BlockingHost<S: Body> {
     closure: BlockingClosure<S>,

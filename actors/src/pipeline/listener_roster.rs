@@ -38,7 +38,6 @@ impl<S: Body> ListenerRoster<S> {
 
 informer_core::clone_of!([S: Body] ListenerRoster<S>);
 
-
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Subscriptions(Arc<Guarded<Vec<SubscriptionState>>>);
 

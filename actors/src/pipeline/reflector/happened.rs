@@ -103,7 +103,6 @@ pub(super) fn next_watched<S>(
     })
 }
 
-
 pub(super) fn write(informer: &str, source: &SourceId, resource: &str, line: &LogLine) {
     let LogLine { reason, text, .. } = line;
     match line.level {

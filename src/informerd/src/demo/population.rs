@@ -9,10 +9,21 @@ use super::{APPS, App, NODES, TRACKS};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Change {
     /// With a status if the pod exists from the start.
-    Create { object: Value, status: Option<Value> },
+    Create {
+        object: Value,
+        status: Option<Value>,
+    },
     /// A pod or its status.
-    Patch { resource: &'static str, namespace: &'static str, name: String, patch: Value },
-    Delete { namespace: &'static str, name: String },
+    Patch {
+        resource: &'static str,
+        namespace: &'static str,
+        name: String,
+        patch: Value,
+    },
+    Delete {
+        namespace: &'static str,
+        name: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
