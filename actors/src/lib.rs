@@ -54,7 +54,7 @@ pub mod inner {
     pub use crate::followed::Followed;
     pub use crate::lister::Below;
     pub use crate::pipeline::ending::{informer_reports, memory_of, objects_of};
-    pub use crate::pipeline::listener::feed::Feed;
+    pub use crate::pipeline::listener::delivery::Feed;
     pub use crate::pipeline::notifications::Fed;
     pub use crate::pipeline::published::{ListedObject, ListedPage, Listing};
     pub use crate::pipeline::sources::Selected;

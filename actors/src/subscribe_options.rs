@@ -1,5 +1,5 @@
 //! How a subscription is made: its name, what it receives (in the core: `listener/filter.rs`), and how events wait
-//! for it (`listener/policy.rs`).
+//! for it (`listener/waiting.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -28,14 +28,13 @@ pub mod invariants;
 mod keys;
 pub mod machine;
 mod pending;
-mod policy;
 mod progress;
 mod waiting;
 
 pub use filter::{ChangeFilter, Filter};
 pub use keys::Notifications;
-pub use policy::{BacklogStats, MOST_BRIEF_LIVES, Policy, WhenFull};
 pub use progress::{FeedProgress, TAKEN_AT_ONCE};
+pub use waiting::{BacklogStats, MOST_BRIEF_LIVES, Policy, WhenFull};
 
 use cursor::{Cursor, Purpose};
 use filter::Filtering;

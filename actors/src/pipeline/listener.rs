@@ -28,11 +28,9 @@ use crate::runtime::faults::Site;
 use crate::runtime::mailbox::ReplySlot;
 use crate::supervision::owner::Child;
 
-mod delivery;
-pub(crate) mod feed;
+pub(crate) mod delivery;
 
-pub(crate) use delivery::{Delivery, Polls, events};
-pub(crate) use feed::Feed;
+pub(crate) use delivery::{Delivery, Feed, Polls, events};
 
 pub(crate) struct ListenerSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,

@@ -171,6 +171,7 @@ mod arrivals_tests {
                     let oldest = queue.front().copied();
                     queue.drain(..parts.min(queue.len()));
                     prop_assert_eq!(arrivals.handle_pop(queue.len()), oldest);
+                    prop_assert_eq!(arrivals.handle_pop(queue.len()), None, "nothing was popped");
                 }
                 prop_assert!(arrivals.marks.len() <= queue.len());
                 prop_assert_eq!(arrivals.oldest(), queue.front().copied());

@@ -40,7 +40,7 @@ pub(super) struct Cursor<S> {
     pub(super) is_alone: bool,
     pub(super) has_begun: bool,
     /// Whether it is known to have events; only of lists that are too many.
-    pub(super) tells: bool,
+    pub(super) has_events: bool,
 }
 
 /// Keys after the first, up to and with the second; `None` leaves that side open.
@@ -52,8 +52,8 @@ impl<S> Cursor<S> {
         let diff = DiffCursor::between(states.0, states.1, after, until.clone());
         let delivered = gives_all.then_some(0);
         let (arrival, since) = (0, Duration::ZERO);
-        let (is_alone, has_begun, tells) = (true, false, false);
-        Self { purpose, arrival, since, diff, until, delivered, is_alone, has_begun, tells }
+        let (is_alone, has_begun, has_events) = (true, false, false);
+        Self { purpose, arrival, since, diff, until, delivered, is_alone, has_begun, has_events }
     }
 
     /// A change behind it, or one that another entry delivers, counts as delivered.
@@ -108,15 +108,15 @@ impl<S> Cursor<S> {
         matches!(self.purpose, Purpose::List(cause) if cause != Cause::InitialList)
     }
 
-    /// Ends without a move if it finds something that `is_told`. Returns how many differing keys it has passed.
-    pub(super) fn look_ahead(&mut self, visits: usize, is_told: impl Fn(Difference<S>) -> bool) -> usize {
+    /// Ends without a move if it finds something that `is_event`. Returns how many differing keys it has passed.
+    pub(super) fn look_ahead(&mut self, visits: usize, is_event: impl Fn(Difference<S>) -> bool) -> usize {
         let (older, newer) = (self.older().clone(), self.newer().clone());
         let mut ahead = DiffCursor::between(older, newer, self.place().cloned(), self.until.clone());
         let mut found = Vec::new();
         ahead.next_chunk(visits, &mut found);
         let passed = found.len();
-        self.tells = found.into_iter().any(is_told);
-        if self.tells {
+        self.has_events = found.into_iter().any(is_event);
+        if self.has_events {
             return 0;
         }
         self.diff = ahead;
@@ -183,7 +183,7 @@ impl<S> Backlog<S> {
             Waiting::Every(line) => {
                 let lists = self.cursors.iter().filter(|cursor| cursor.is_later_list()).count();
                 let is_looked_at = lists > CURSORS && line.when_full == WhenFull::Disconnect;
-                let is_unknown = |cursor: &Cursor<S>| cursor.is_later_list() && !cursor.tells;
+                let is_unknown = |cursor: &Cursor<S>| cursor.is_later_list() && !cursor.has_events;
                 is_looked_at.then(|| self.cursors.iter().position(is_unknown)).flatten()
             }
         }

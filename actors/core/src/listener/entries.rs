@@ -44,25 +44,25 @@ impl<S> Backlog<S> {
     ) -> bool {
         let (arrival, since) = (self.arrivals, self.now);
         match (&mut self.waiting, judged) {
-            (Waiting::Every(line), Judged::As(told)) => {
-                return !is_lost && !line.is_closed && line.push(&told, arrival, since);
+            (Waiting::Every(line), Judged::As(judged)) => {
+                return !is_lost && !line.is_closed && line.push(&judged, arrival, since);
             }
             (Waiting::Every(_), _) => {}
-            (Waiting::Coalesced { .. }, Judged::As(told)) if is_prompt => {
-                self.ready.push_back((arrival, since, told.into_owned()));
+            (Waiting::Coalesced { .. }, Judged::As(judged)) if is_prompt => {
+                self.ready.push_back((arrival, since, judged.into_owned()));
             }
-            (Waiting::Coalesced { .. }, told) => self.coalesce(change, told),
-            (Waiting::Keys(_), told) => self.touch(change, told),
+            (Waiting::Coalesced { .. }, judged) => self.coalesce(change, judged),
+            (Waiting::Keys(_), judged) => self.touch(change, judged),
         }
         true
     }
 
-    fn coalesce(&mut self, change: &Change<S>, told: Judged<'_, S>) {
+    fn coalesce(&mut self, change: &Change<S>, judged: Judged<'_, S>) {
         let covering = self.cursors.iter().position(|cursor| cursor.covers(change.key()));
         let Some(covering) = covering else {
             self.cursors.iter_mut().for_each(|cursor| cursor.count(change));
-            match told {
-                Judged::As(told) => self.merge(told.into_owned()),
+            match judged {
+                Judged::As(judged) => self.merge(judged.into_owned()),
                 Judged::Unasked if self.waiting.contains(change.key()) => {
                     self.uncount_filtered();
                     self.merge(change.clone());
@@ -71,8 +71,8 @@ impl<S> Backlog<S> {
             }
             return;
         };
-        let Judged::As(told) = told else { return };
-        let change = &*told;
+        let Judged::As(judged) = judged else { return };
+        let change = &*judged;
         self.counters.coalesced += 1;
         let Change::Deleted { old, cause, .. } = change else { return };
         let known = self.cursors[covering].older().get(change.key());
@@ -238,7 +238,7 @@ impl<S> Backlog<S> {
         let asked: Vec<Change<S>> = changes
             .iter()
             .filter_map(|change| match filter.judge(change) {
-                Judged::As(told) => Some(told.into_owned()),
+                Judged::As(judged) => Some(judged.into_owned()),
                 Judged::Unasked | Judged::Nothing => None,
             })
             .collect();
@@ -296,7 +296,7 @@ impl<S> Backlog<S> {
     pub(super) fn has_too_many_lists(&self) -> bool {
         let Waiting::Every(line) = &self.waiting else { return false };
         let restates = line.when_full == WhenFull::Restate;
-        let counts = |cursor: &&Cursor<S>| cursor.is_later_list() && (restates || cursor.tells);
+        let counts = |cursor: &&Cursor<S>| cursor.is_later_list() && (restates || cursor.has_events);
         self.cursors.len() > CURSORS && self.cursors.iter().filter(counts).count() > CURSORS
     }
 
@@ -312,7 +312,7 @@ impl<S> Backlog<S> {
             WhenFull::Disconnect => None,
         };
         // The number of a list's events is not known: at least one.
-        let least = |cursor: &Cursor<S>| cursor.remaining().max(usize::from(cursor.tells));
+        let least = |cursor: &Cursor<S>| cursor.remaining().max(usize::from(cursor.has_events));
         let remaining: usize = self.cursors.iter().map(least).sum();
         self.counters.dropped += lost + (line.len() + remaining) as u64;
         line.clear();

@@ -84,14 +84,14 @@ impl<S> Backlog<S> {
         keys
     }
 
-    pub(super) fn touch(&mut self, change: &Change<S>, told: Judged<'_, S>) {
+    pub(super) fn touch(&mut self, change: &Change<S>, judged: Judged<'_, S>) {
         for cursor in self.cursors.iter_mut().filter(|cursor| !cursor.covers(change.key())) {
             cursor.count(change);
         }
-        if let Judged::As(told) = told
-            && !self.is_sure_of(&told)
+        if let Judged::As(judged) = judged
+            && !self.is_sure_of(&judged)
         {
-            self.merge(told.into_owned());
+            self.merge(judged.into_owned());
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::holdings::Holdings;
 use super::{AllFollowed, AllStep, ClusterWide, Followed, Names, NamespaceState, Plan, plan};
 
 fn names(text: &str) -> Names {
@@ -51,6 +52,17 @@ fn text(plan: &Plan) -> String {
 fn check(wanted: &str, followed: &Followed, above: usize, expected: &str) {
     let plan = plan(&names(wanted), followed, Some(ClusterWide::above(above)), true);
     assert_eq!(text(&plan), expected, "wanted {wanted:?}, there {followed:?}, above {above}");
+}
+
+#[test]
+fn what_was_asked_for_is_settled_once_and_again_only_after_another_question() {
+    let mut holdings = Holdings::new(names("a"));
+    assert!(!holdings.handle_settled(&names("a b")), "the store has more");
+    assert!(holdings.handle_settled(&names("a")));
+    assert!(!holdings.handle_settled(&names("a")));
+    holdings.handle_asked(names("a b"));
+    assert!(!holdings.handle_settled(&names("a")));
+    assert!(holdings.handle_settled(&names("a b")));
 }
 
 #[test]
