@@ -99,7 +99,7 @@ impl Table {
     }
 
     /// The place of the message that the schema alternatives hold.
-    pub(super) fn schema(&self) -> usize {
+    pub(crate) fn schema(&self) -> usize {
         let found = self.kinds.get(&("-", "JSONSchemaProps"));
         *found.expect("the table names the message of JSON schemas")
     }

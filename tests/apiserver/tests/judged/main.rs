@@ -13,6 +13,7 @@ mod beginnings;
 mod certificates;
 mod crowds;
 mod definitions;
+mod definitions_of_projects;
 mod definitions_refused;
 mod deletions;
 mod discovery;

@@ -42,7 +42,7 @@ const RULES: Rules = Rules {
 /// Fills in what a client left out of a definition or a custom object.
 pub(crate) fn complete(kind: &Kind, body: &mut Value) {
     if kind.is_definition() {
-        check::complete(body);
+        check::complete(kind, body);
     }
     if kind.custom {
         go_json::numbers(body);

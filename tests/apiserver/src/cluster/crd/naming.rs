@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{first_status, kinds, stored_versions, text_at, texts_at};
+use super::{check, first_status, kinds, stored_versions, text_at, texts_at};
 use crate::cluster::ResourceId;
 use crate::cluster::call::Call;
 use crate::cluster::metadata::{condition_holds, timestamp};
@@ -17,6 +17,7 @@ use crate::cluster::store::Cluster;
 
 const ACCEPTED: &str = "NamesAccepted";
 const ESTABLISHED: &str = "Established";
+const APPROVED: &str = "KubernetesAPIApprovalPolicyConformant";
 
 /// The accepted names of all definitions of a group.
 #[derive(Default)]
@@ -171,7 +172,8 @@ impl Cluster {
         let mut definition = stored.decode();
         let (names, accepted) = (&definition["spec"]["names"], &definition["status"]["acceptedNames"]);
         let is_new = definition.pointer("/status/conditions").is_none_or(Value::is_null);
-        if !is_new && names == accepted {
+        let approval = check::approval_of(&definition);
+        if !is_new && names == accepted && approval.is_none() {
             return false;
         }
         let group = text_at(&definition, "/spec/group");
@@ -190,6 +192,9 @@ impl Cluster {
         }
         let Decision { accepted, refused } = Decision::on(&definition, &used);
         definition["status"]["acceptedNames"] = Value::Object(accepted);
+        if let Some((is_approved, reason, why)) = &approval {
+            put_condition(&mut definition, APPROVED, (*is_approved, reason, why), call.now);
+        }
         let told = match &refused {
             None => (true, "NoConflicts", "no conflicts found"),
             Some((reason, message)) => (false, *reason, message.as_str()),

@@ -98,6 +98,7 @@ fn read_value(shape: &Shape, value: &mut Value, resources: bool) {
             members.values_mut().for_each(|member| read_value(inner, member, resources));
         }
         (Shape::Message(place), Value::Object(object)) => read_fields(*place, object, resources),
+        (Shape::SchemaOr(_), Value::Object(object)) => read_fields(TABLE.schema(), object, resources),
         (Shape::Time, value) => respell(value, |text| Some(time::time(text).ok()?.told(false).into())),
         (Shape::MicroTime, value) => {
             respell(value, |text| Some(time::micro_time(text).ok()?.told(true).into()))

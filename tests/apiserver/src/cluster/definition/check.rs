@@ -7,12 +7,18 @@
 use serde_json::{Map, Value, json};
 
 use super::{Found, escaped, given, list, refuse_label, refuse_subdomain, text, text_at, texts_at, versions};
+use crate::cluster::defaults::GoType;
+use crate::cluster::kind::Kind;
 use crate::cluster::status::Cause;
 
 const APPROVED: &str = "api-approved.kubernetes.io";
 
-/// Fills in what a definition may leave out.
-pub(crate) fn complete(definition: &mut Value) {
+/// Drops zero values, and fills in what a definition may leave out.
+pub(crate) fn complete(kind: &Kind, definition: &mut Value) {
+    if let Some(go) = GoType::of(kind) {
+        go.read(definition);
+        go.write(definition);
+    }
     let kind = text_at(definition, "/spec/names/kind").to_owned();
     if let Some(spec) = definition.get_mut("spec").and_then(Value::as_object_mut) {
         spec.entry("conversion").or_insert_with(|| json!({"strategy": "None"}));
@@ -283,31 +289,43 @@ fn stored_versions(found: &mut Found, definition: &Value) {
     }
 }
 
-/// Groups of the community need an approval, or to say that they have none.
-fn approval(found: &mut Found, definition: &Value, old: Option<&Value>) {
+/// What a definition says of its approval.
+fn annotation(definition: &Value) -> &str {
+    let annotations = definition.pointer("/metadata/annotations");
+    annotations.and_then(|all| all.get(APPROVED)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Groups of the community need an approval, or to say that they have none: whether it is there, with reason and message.
+pub(crate) fn approval_of(definition: &Value) -> Option<(bool, &'static str, String)> {
     let group = text_at(definition, "/spec/group");
     let protected = ["k8s.io", "kubernetes.io"]
         .iter()
         .any(|owner| group == *owner || group.ends_with(&format!(".{owner}")));
-    let annotation = |of: &Value| {
-        of.pointer("/metadata/annotations")
-            .and_then(|all| all.get(APPROVED))
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
-    let given = annotation(definition).unwrap_or_default();
-    if !protected || old.is_some_and(|old| annotation(old).unwrap_or_default() == given) {
+    let must = format!("protected groups must have approval annotation {APPROVED:?}");
+    let see = "see https://github.com/kubernetes/enhancements/pull/1111";
+    protected.then(|| match annotation(definition) {
+        "" => (false, "MissingAnnotation", format!("{must}, {see}")),
+        given if given.starts_with("unapproved") => {
+            (false, "UnapprovedAnnotation", format!("not approved: {given:?}"))
+        }
+        given if given.contains("://") => (true, "ApprovedAnnotation", format!("approved in {given}")),
+        _ => {
+            let either = "with either a URL or a reason starting with \"unapproved\"";
+            (false, "InvalidAnnotation", format!("{must} {either}, {see}"))
+        }
+    })
+}
+
+fn approval(found: &mut Found, definition: &Value, old: Option<&Value>) {
+    let given = annotation(definition);
+    let Some((_, reason, why)) = approval_of(definition) else { return };
+    if old.is_some_and(|old| annotation(old) == given) {
         return;
     }
     let field = format!("metadata.annotations[{APPROVED}]");
-    let see = "see https://github.com/kubernetes/enhancements/pull/1111";
-    if given.is_empty() {
-        let why = format!("protected groups must have approval annotation {APPROVED:?}, {see}");
-        found.required(field, &why);
-    } else if !given.starts_with("unapproved") && !given.contains("://") {
-        let why = format!(
-            "protected groups must have approval annotation {APPROVED:?} with either a URL or a reason starting with \"unapproved\", {see}"
-        );
-        found.invalid(field, &json!(given), &why);
+    match reason {
+        "MissingAnnotation" => found.required(field, &why),
+        "InvalidAnnotation" => found.invalid(field, &json!(given), &why),
+        _ => {}
     }
 }
