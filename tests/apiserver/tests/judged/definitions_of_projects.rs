@@ -1,12 +1,61 @@
 //! Definitions as those of large projects: E10.
 //!
-//! They answer: what is a definition stored without, and what does it tell of its approval?
-use serde_json::json;
+//! They answer: which patterns does a schema read, what is a definition stored without, and what does it tell of its approval?
+//!
+//! Next: `schemas_of_projects.rs` has their objects.
+use serde_json::{Map, Value, json};
 
-use crate::definitions::{definition, with_spec};
+use crate::definitions::{define, definition, widget, with_spec};
 use crate::harness::{Answer, Request, judge};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const WIDGETS: &str = "/apis/{group}/v1/namespaces/{ns}/widgets";
+
+const PATTERNS: &[(&str, &[&str])] = &[
+    (r"^[^[]+$", &["a", "[", "]"]),
+    (r"^[]a[:digit:]-]+$", &["]", "a:5-", "b"]),
+    (r"^{a}$", &["{a}"]),
+    (r"^\${[a-z]+}$", &["${a}", "{a}"]),
+    (r"^a{,2}$", &["a{,2}", "aa"]),
+    (r"^a{01}$", &["a{01}", "a"]),
+    (r"^a{2,3}?$", &["aa", "aaaa"]),
+    (r"^\Qa.b\E+$", &["a.bb", "axb"]),
+    (r"^[\w-.]+$", &["a-b.c", "\u{e9}"]),
+    (r"^\w\W$", &["a\u{e9}", "\u{e9}a"]),
+    (r"^\d$", &["5", "\u{665}"]),
+    (r"\bb\B", &["\u{e9}bb", "bb", "abb"]),
+    (r"^\s\S$", &[" a", "\u{e9}a"]),
+    (r"^[\D\s]$", &["a", "5", " "]),
+    (r"^\<a\>$", &["<a>", "a"]),
+    (r"^[a&&b]+$", &["a&b", "c"]),
+    (r"^[a~~b]+$", &["a~b"]),
+    (r"^\p{Greek}\x{41}$", &["\u{3b1}A", "aA"]),
+    (r"^(?i:A)(?P<n>b)(?:c)??$", &["ab", "abc", "aB"]),
+];
+
+#[test]
+fn e10_patterns_have_the_syntax_of_go() {
+    judge(|s| {
+        let name = |at: usize| format!("p{at}");
+        let fields = PATTERNS.iter().enumerate();
+        let fields: Map<String, Value> = fields
+            .map(|(at, (pattern, _))| (name(at), json!({"type": "string", "pattern": pattern})))
+            .collect();
+        define(s, &with_spec(&json!({"type": "object", "properties": fields})));
+        for (at, (_, texts)) in PATTERNS.iter().enumerate() {
+            for text in *texts {
+                let sent = widget(&json!({name(at): text}));
+                s.send(Request::new("POST", format!("{WIDGETS}?dryRun=All")).json(&sent));
+            }
+        }
+        for wrong in
+            ["x**", "x*+", "x???", "a{1001}", "a{2,1}", "a{2}{3}", "a{1,1001}", "[z-a]", "[a", "(a", r"\h"]
+        {
+            let made = with_spec(&json!({"type": "string", "pattern": wrong}));
+            s.send(Request::new("POST", format!("{DEFINITIONS}?dryRun=All")).json(&made));
+        }
+    });
+}
 
 #[test]
 fn e10_definitions_are_stored_without_zero_values() {

@@ -17,8 +17,7 @@ use super::functions::{Given, Library, failed, give, int, number, of, text, trut
 use super::search::holds;
 use super::{net, quantity, search};
 use crate::cluster::names::{self, NameRule};
-use crate::cluster::schema::format as formats;
-use crate::cluster::schema::format::pattern_words;
+use crate::cluster::schema::{format as formats, pattern as syntax};
 
 /// What the crate's own libraries have.
 const OWN: &str = "bool bytes double duration dyn int string timestamp type uint size contains endsWith matches startsWith \
@@ -66,7 +65,7 @@ pub(super) fn is_namespace(prefix: &str) -> bool {
 value!(Format(&'static Named), "kubernetes.NamedFormat");
 
 fn pattern(text: &str) -> Result<Regex, ExecutionError> {
-    Regex::new(text).map_err(|_| failed(format!("Illegal regex: {}", pattern_words(text))))
+    syntax::read(text).map_err(|why| failed(format!("Illegal regex: {why}")))
 }
 
 fn patterns(library: &mut Library) {

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::{Found, flag, given, list, properties, text};
-use crate::cluster::schema::format::{Regex, pattern_words};
+use crate::cluster::schema::pattern;
 use crate::cluster::status::Cause;
 
 /// The role of a place in a schema for its parent.
@@ -151,10 +151,10 @@ fn combinations(found: &mut Found, schema: &Value, path: &str) {
     if let Some(not) = given(schema, "not") {
         nested(found, not, &format!("{path}.not"), false);
     }
-    let pattern = text(schema, "pattern");
-    if Regex::new(pattern).is_err() {
-        let why = format!("must be a valid regular expression, but isn't: {}", pattern_words(pattern));
-        found.invalid(format!("{path}.pattern"), &json!(pattern), &why);
+    let given = text(schema, "pattern");
+    if let Err(why) = pattern::read(given) {
+        let why = format!("must be a valid regular expression, but isn't: {why}");
+        found.invalid(format!("{path}.pattern"), &json!(given), &why);
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Map, Value};
 
 use crate::cluster::schema::format;
-use crate::cluster::schema::format::Regex;
+use crate::cluster::schema::pattern::Regex;
 use crate::cluster::schema::source::{Others, Source};
 use crate::cluster::status::Cause;
 

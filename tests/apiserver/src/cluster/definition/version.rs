@@ -14,8 +14,7 @@ use serde_json::{Map, Value};
 use super::rules::{Place, Rules};
 use super::validate::{Check, Patterns};
 use super::{lists, rules};
-use crate::cluster::schema::format::Regex;
-use crate::cluster::schema::{self, Object, Schema, Shape, Slot, TypeId, decode, source::Source};
+use crate::cluster::schema::{self, Object, Schema, Shape, Slot, TypeId, decode, pattern, source::Source};
 use crate::cluster::status::Cause;
 
 /// The schema of one version.
@@ -42,7 +41,7 @@ impl Definition {
         let source: Source = Source::deserialize(written).ok()?;
         let mut patterns = Patterns::new();
         source.each(&mut |source| {
-            if let Some((text, Ok(regex))) = source.pattern.as_ref().map(|text| (text, Regex::new(text))) {
+            if let Some((text, Ok(regex))) = source.pattern.as_ref().map(|text| (text, pattern::read(text))) {
                 patterns.insert(text.clone(), regex);
             }
         });

@@ -16,6 +16,7 @@ pub(crate) mod decode;
 pub(crate) mod fault;
 pub(crate) mod format;
 pub(crate) mod load;
+pub(crate) mod pattern;
 pub(crate) mod quantity;
 pub(crate) mod source;
 pub(crate) mod time;
