@@ -114,7 +114,7 @@ fn merge(document: &mut Value, patch: &[u8]) -> Result<(), ApiError> {
     }
 }
 
-/// RFC 7386: null deletes, maps merge, everything else replaces.
+/// RFC 7386: null deletes, maps merge, everything else replaces. As on a real server, no map in a list keeps a null.
 fn merge_members(into: &mut Value, patch: Map<String, Value>) {
     if !into.is_object() {
         *into = Value::Object(Map::new());
@@ -126,10 +126,23 @@ fn merge_members(into: &mut Value, patch: Map<String, Value>) {
                 into.remove(&name);
             }
             Value::Object(members) => merge_members(into.entry(name).or_insert(Value::Null), members),
-            value => {
+            mut value => {
+                drop_nulls(&mut value);
                 into.insert(name, value);
             }
         }
+    }
+}
+
+/// Drops the nulls of maps, and keeps those of lists.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        Value::Object(members) => {
+            members.retain(|_, value| !value.is_null());
+            members.values_mut().for_each(drop_nulls);
+        }
+        _ => {}
     }
 }
 

@@ -97,7 +97,7 @@ impl Cluster {
         // Set by the server, but the client owns the label and the defaults.
         self.complete(kind, &mut body);
         prepare::name_namespace(kind, &mut body);
-        crd::complete(kind, &mut body);
+        crd::complete(kind, &mut body, is_applied);
         let owners = owners.unwrap_or_else(|| self.owners_of_new(call, &mut body));
         let uid = self.rng.uid();
         prepare::complete_new(call, &mut body, uid);
@@ -110,6 +110,7 @@ impl Cluster {
         if !causes.is_empty() {
             return Err(ApiError::invalid(kind.named_kind(&name), &causes));
         }
+        crd::settle(kind, &mut body);
         let key = kind.key(call.namespace, &name);
         if self.find(&kind.storage, &key).is_some() {
             return Err(ApiError::already_exists(kind.named(&name)));
@@ -198,7 +199,7 @@ impl Cluster {
         let mut before = old.decode_in(kind);
         self.complete(kind, &mut body);
         prepare::name_namespace(kind, &mut body);
-        crd::complete(kind, &mut body);
+        crd::complete(kind, &mut body, told.is_some());
         let owners = self.owners_after(call, &mut before, &mut body, told);
         if call.status {
             body = prepare::status_update(kind, &before, &body);
@@ -218,6 +219,7 @@ impl Cluster {
         if !causes.is_empty() {
             return Err(ApiError::invalid(kind.named_kind(call.name), &causes));
         }
+        crd::settle(kind, &mut body);
         let warnings = if call.status { Vec::new() } else { warnings::of(kind, &body, Some(&before)) };
         set_version(&mut body, old.revision);
         drop_type(&mut body);

@@ -39,6 +39,7 @@ mod rules_of_lists;
 mod rules_of_objects;
 mod rules_refused;
 mod schemas;
+mod schemas_of_projects;
 mod selectors;
 mod values;
 mod versions;

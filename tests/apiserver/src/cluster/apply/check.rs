@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::element::Element;
 use super::shape::{ListShape, MapShape, Place, Plain, Shape};
+use crate::cluster::go_json::number;
 
 /// The errors of an object as one text; none if it is valid.
 pub(crate) fn refuse(place: Place<'_>, value: &Value) -> Option<String> {
@@ -107,7 +108,8 @@ pub(crate) fn go(value: &Value) -> String {
                 members.iter().map(|(name, value)| format!("{name}:{}", go(value))).collect();
             format!("map[{}]", members.join(" "))
         }
-        plain => plain.to_string(),
+        Value::Number(found) => number(found).to_string(),
+        Value::Bool(is) => is.to_string(),
     }
 }
 

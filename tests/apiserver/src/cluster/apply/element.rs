@@ -11,6 +11,8 @@ use std::fmt::{self, Write as _};
 
 use serde_json::{Number, Value};
 
+use crate::cluster::go_json::number;
+
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Element {
@@ -97,9 +99,9 @@ impl Element {
     }
 }
 
-/// Writes a text as JSON, with its quotes.
+/// Writes a text as Go's JSON, with its quotes.
 pub(crate) fn write_text(text: &str, out: &mut String) {
-    if text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+    if text.bytes().all(|byte| byte >= b' ' && !b"\"\\".contains(&byte)) {
         out.push('"');
         out.push_str(text);
         out.push('"');
@@ -128,6 +130,7 @@ impl Datum {
     fn write(&self, out: &mut String) {
         match &self.0 {
             Value::String(text) => write_text(text, out),
+            Value::Number(given) => out.push_str(&number(given).to_string()),
             other => {
                 let _infallible = write!(out, "{other}");
             }

@@ -104,6 +104,8 @@ impl<'s> Place<'s> {
             Self::Free => free(value),
             Self::Typed { schema, id, atomic, open } => match &schema.get(id).shape {
                 TypeShape::Any => free(value),
+                // Those of custom kinds have no type.
+                TypeShape::Scalar(Scalar::IntegerOrText) if schema.name(id).is_none() => free(value),
                 TypeShape::Scalar(scalar) => Shape::Scalar(plain(*scalar)),
                 TypeShape::Object(object) => Shape::Map(MapShape {
                     atomic: atomic.unwrap_or(object.atomic),

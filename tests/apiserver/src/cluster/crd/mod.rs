@@ -19,7 +19,7 @@ use super::definition::{Definition, check, text_at, texts_at};
 use super::kind::{
     CREATED_COLUMN, Column, GenerationRule, Kind, NAME_COLUMN, Rules, ScalePaths, Subresource,
 };
-use super::metadata::{set_type, timestamp};
+use super::metadata::{member, set_type, timestamp};
 use super::names::NameRule;
 use super::object::Object;
 use super::registry::priority;
@@ -39,16 +39,23 @@ const RULES: Rules = Rules {
     namespace_field: true,
 };
 
-/// Fills in what a client left out of a definition or a custom object.
-pub(crate) fn complete(kind: &Kind, body: &mut Value) {
+/// Fills in what a client left out of a definition or a custom object. Nulls that were applied are judged.
+pub(crate) fn complete(kind: &Kind, body: &mut Value, applied: bool) {
     if kind.is_definition() {
         check::complete(kind, body);
     }
+    if let Some(definition) = &kind.definition {
+        definition.complete(body, applied);
+    }
+}
+
+/// Makes what was judged what readers find: with the defaults of a status that was dropped, and numbers as Go writes them.
+pub(crate) fn settle(kind: &Kind, body: &mut Value) {
+    if let Some(definition) = &kind.definition {
+        definition.complete(body, false);
+    }
     if kind.custom {
         go_json::numbers(body);
-    }
-    if let Some(definition) = &kind.definition {
-        definition.complete(body);
     }
 }
 
@@ -65,6 +72,7 @@ pub(crate) fn judge(kind: &Kind, body: &mut Value, old: Option<&Value>, status: 
         return check::causes(body, old);
     }
     let Some(definition) = &kind.definition else { return Vec::new() };
+    let named = !member(body, "name").is_empty();
     // A schema may require them, rules read them, and the stored state does not have them.
     set_type(body, &kind.api_version(), &kind.kind);
     let mut old = old.cloned();
@@ -72,7 +80,7 @@ pub(crate) fn judge(kind: &Kind, body: &mut Value, old: Option<&Value>, status: 
         set_type(old, &kind.api_version(), &kind.kind);
     }
     let old = old.as_ref();
-    if status { definition.judge_status(body, old) } else { definition.judge(body, old) }
+    if status { definition.judge_status(body, old) } else { definition.judge(body, old, named) }
 }
 
 /// The kinds that a definition adds once its names are accepted, the stored version first.
@@ -135,7 +143,7 @@ fn stored_version(definition: &Value) -> &str {
     storage(definition).and_then(|version| version["name"].as_str()).unwrap_or_default()
 }
 
-fn scale(version: &Value) -> Option<ScalePaths> {
+pub(super) fn scale(version: &Value) -> Option<ScalePaths> {
     let scale = version.pointer("/subresources/scale")?;
     let pointer = |name: &str| scale.get(name).and_then(Value::as_str).map(|path| path.replace('.', "/"));
     Some(ScalePaths {

@@ -84,7 +84,7 @@ impl Compiled {
 }
 
 /// The cause that replaces all rules if basic checks of the schema have failed.
-pub(super) fn unchecked(causes: &[Cause]) -> Option<Cause> {
+pub(super) fn unchecked(causes: &[Cause], named: bool) -> Option<Cause> {
     let blocking = [
         "FieldValueTypeInvalid",
         "FieldValueRequired",
@@ -93,7 +93,7 @@ pub(super) fn unchecked(causes: &[Cause]) -> Option<Cause> {
         "FieldValueNotSupported",
     ];
     let message = "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
-    let blocked = causes.iter().any(|cause| blocking.contains(&cause.reason));
+    let blocked = !named || causes.iter().any(|cause| blocking.contains(&cause.reason));
     blocked.then(|| Cause {
         reason: "FieldValueInvalid",
         message: message.to_owned(),
@@ -273,7 +273,10 @@ mod tests {
         let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
         let spec = json!({"type": "object", "properties": {"list": list, "open": open}, "x-kubernetes-validations": [{"rule": rule}]});
         let schema = json!({"type": "object", "properties": {"spec": spec}});
-        Definition::new(&schema).unwrap().judge(&json!({"spec": new}), Some(&json!({"spec": old}))).len()
+        Definition::new(&schema)
+            .unwrap()
+            .judge(&json!({"spec": new}), Some(&json!({"spec": old})), true)
+            .len()
     }
 
     #[test]

@@ -12,7 +12,7 @@ fn definition(fields: &Value) -> Definition {
 
 /// The fields of the causes that an update gets.
 fn refused(fields: &Value, new: &Value, old: &Value) -> Vec<String> {
-    definition(fields).judge(new, Some(old)).into_iter().map(|cause| cause.field).collect()
+    definition(fields).judge(new, Some(old), true).into_iter().map(|cause| cause.field).collect()
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn a_whole_object_is_equal_if_its_metadata_is_but_for_its_version_and_owners() {
     let old = json!({"metadata": {"name": "w", "resourceVersion": "1", "managedFields": []}});
     let same = json!({"metadata": {"name": "w"}});
     let labelled = json!({"metadata": {"name": "w", "labels": {"l": "1"}}});
-    assert_eq!(kept.judge(&same, Some(&old)).len(), 0, "it is the same");
-    assert_eq!(kept.judge(&labelled, Some(&old)).len(), 1, "it has a label");
+    assert_eq!(kept.judge(&same, Some(&old), true).len(), 0, "it is the same");
+    assert_eq!(kept.judge(&labelled, Some(&old), true).len(), 1, "it has a label");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn the_type_of_an_object_is_always_checked() {
 fn rules_below_names_that_rules_cannot_write_are_checked() {
     let small = json!({"type": "integer", "x-kubernetes-validations": [{"rule": "self < 3"}]});
     let fields = json!({"1a": small, "b$": {"type": "object", "properties": {"c": small}}});
-    let causes = definition(&fields).judge(&json!({"1a": 5, "b$": {"c": 5}}), None);
+    let causes = definition(&fields).judge(&json!({"1a": 5, "b$": {"c": 5}}), None, true);
     assert_eq!(causes.iter().map(|cause| &*cause.field).collect::<Vec<_>>(), ["1a", "b$.c"]);
 }
 

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
+use crate::cluster::apply;
 use crate::cluster::schema::format;
 use crate::cluster::schema::pattern::Regex;
 use crate::cluster::schema::source::{Others, Source};
@@ -52,11 +53,13 @@ impl<'a> Check<'a> {
     }
 
     fn at(&mut self, source: &Source, at: At<'_>) {
-        if at.old.is_some_and(|old| same(source, old, at.value)) || (at.value.is_null() && source.nullable) {
+        if at.old.is_some_and(|old| same(source, old, at.value)) {
             return;
         }
-        self.type_of(source, at);
-        self.combinations(source, at);
+        if !at.value.is_null() || !source.nullable {
+            self.type_of(source, at);
+            self.combinations(source, at);
+        }
         match at.value {
             Value::String(text) => self.text(source, at.path, text),
             Value::Number(_) => self.number(source, at),
@@ -64,7 +67,8 @@ impl<'a> Check<'a> {
             Value::Object(members) => self.object(source, at, members),
             Value::Null | Value::Bool(_) => {}
         }
-        if !source.values.is_empty() && !source.values.contains(at.value) {
+        let is_listed = |listed: &Value| apply::same(listed, at.value);
+        if !source.values.is_empty() && !source.values.iter().any(is_listed) {
             let shown: Vec<String> = source.values.iter().map(quoted).collect();
             let message = format!("Unsupported value: {}: supported values: {}", at.value, shown.join(", "));
             self.push("FieldValueNotSupported", at.path, message);
@@ -90,33 +94,42 @@ impl<'a> Check<'a> {
     }
 
     fn type_of(&mut self, source: &Source, at: At<'_>) {
-        let found = type_name(at.value);
-        if source.int_or_string {
-            if !matches!(found, "integer" | "string") {
-                self.wrong_type(at.path, "integer,string", found);
-            }
-            return;
-        }
-        let wanted = source.kind.as_str();
-        let sized = matches!(source.format.as_str(), "int32" | "int64");
-        match (wanted, found) {
-            ("", _) | ("number", "integer") => {}
-            ("integer", "number") => {
-                let (format, shown) =
-                    if sized { (source.format.as_str(), "float64") } else { ("integer", "number") };
-                self.wrong_type(at.path, format, shown);
-                let how = if sized { format!("with format {format}") } else { "(default format)".to_owned() };
-                self.nowhere(&format!("Checked value must be of type integer {how} in {}", at.path));
-            }
-            ("integer", "integer") if source.format == "int32" => {
-                if at.value.as_i64().is_none_or(|value| i32::try_from(value).is_err()) {
-                    let must = "Checked value must be of type integer with format int32 in";
-                    self.nowhere(&format!("{must} {}", at.path));
-                }
-            }
-            _ if wanted == found => {}
+        let (format, found) = (source.format.as_str(), type_name(at.value));
+        let wanted = if source.int_or_string { "integer,string" } else { source.kind.as_str() };
+        // The format of a type is told in its place, and of lists nothing is known then.
+        let is_known = match wanted {
+            // A known one has no empty text.
+            "string" => !format::holds(format, ""),
+            "integer" | "number" => matches!(format, "int32" | "int64" | "float" | "double"),
+            _ => false,
+        };
+        match found {
+            _ if wanted.is_empty() || wanted.split(',').any(|one| one == found) => {}
+            "integer" if wanted == "number" => {}
+            "array" if is_known && wanted == "string" => {}
+            "integer" if is_known => self.wrong_type(at.path, format, "int64"),
+            "number" if is_known => self.wrong_type(at.path, format, "float64"),
+            "boolean" | "object" if is_known => self.wrong_type(at.path, format, ""),
             _ => self.wrong_type(at.path, wanted, found),
         }
+        if let Value::Number(number) = at.value {
+            let text = number.as_i64().map(|number| number.to_string());
+            let text = text.unwrap_or_else(|| number.as_f64().unwrap_or_default().to_string());
+            self.size(source, "Checked", text, at.path);
+        }
+    }
+
+    /// Checks that a text is an integer of the schema's size, if it has one.
+    fn size(&mut self, source: &Source, what: &str, text: impl ToString, path: &str) -> bool {
+        let (text, format) = (text.to_string(), source.format.as_str());
+        let fits = if format == "int32" { text.parse::<i32>().is_ok() } else { text.parse::<i64>().is_ok() };
+        let is_wrong = source.kind == "integer" && !fits;
+        if is_wrong {
+            let sized = matches!(format, "int32" | "int64");
+            let how = if sized { format!("with format {format}") } else { "(default format)".to_owned() };
+            self.nowhere(&format!("{what} value must be of type integer {how} in {path}"));
+        }
+        !is_wrong
     }
 
     fn text(&mut self, source: &Source, path: &str, text: &str) {
@@ -152,14 +165,23 @@ impl<'a> Check<'a> {
         let value = at.value.as_f64().unwrap_or_default();
         let shown = at.value.to_string();
         if let Some(factor) = source.multiple_of {
+            let is_sized = self.size(source, "MultipleOf", factor, at.path);
+            let integer = at.value.as_i64().filter(|_| is_sized);
+            // An integer is divided by what is whole of the factor.
+            let factor = if integer.is_some() { factor.trunc() } else { factor };
             let times = value / factor;
-            if value == 0.0 {
+            let is_broken = match integer.zip(whole(factor)) {
+                Some((value, factor)) => value.checked_rem(factor) != Some(0),
+                None => (times - times.round()).abs() > 1e-9,
+            };
+            if factor <= 0.0 {
+                let factor = bound_text(factor);
                 let why = format!(
-                    "Invalid value: 0: factor MultipleOf declared for {} must be positive: 0",
+                    "Invalid value: {factor}: factor MultipleOf declared for {} must be positive: {factor}",
                     at.path
                 );
                 self.push("FieldValueInvalid", at.path, why);
-            } else if (times - times.round()).abs() > 1e-9 {
+            } else if is_broken {
                 self.invalid(at, &shown, &format!("should be a multiple of {}", bound_text(factor)));
             }
         }
@@ -239,10 +261,8 @@ impl<'a> Check<'a> {
     fn combinations(&mut self, source: &Source, at: At<'_>) {
         // What a combination says of a value that did not change is checked again.
         let at = At { old: None, ..at };
-        // An `int-or-string` has its two types in an anyOf.
-        let any: &[Source] = if source.int_or_string { &[] } else { &source.any_of };
-        if !any.is_empty() {
-            let tried: Vec<Vec<Cause>> = any.iter().map(|one| self.apart(one, at)).collect();
+        if !source.any_of.is_empty() {
+            let tried: Vec<Vec<Cause>> = source.any_of.iter().map(|one| self.apart(one, at)).collect();
             if !tried.iter().any(Vec::is_empty) {
                 self.nowhere(&format!("{:?} must validate at least one schema (anyOf)", at.path));
                 self.causes.extend(tried.into_iter().next().unwrap_or_default());
@@ -348,16 +368,17 @@ fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
-        Value::Number(number)
-            if number.is_f64() && number.as_f64().is_none_or(|value| value.fract() != 0.0) =>
-        {
-            "number"
-        }
-        Value::Number(_) => "integer",
+        Value::Number(number) if number.is_i64() || number.as_f64().is_some_and(is_whole) => "integer",
+        Value::Number(_) => "number",
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
+}
+
+/// Whether a float counts as an integer: above 2^53 it may have been another one.
+fn is_whole(value: f64) -> bool {
+    value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0
 }
 
 /// A bound is a float, as in Go; where it is a whole number it is compared exactly.

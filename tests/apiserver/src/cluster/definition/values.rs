@@ -11,6 +11,7 @@ use cel::common::types::{CelBool, CelBytes, CelDouble, CelInt, CelNull, CelStrin
 use serde_json::{Map, Value};
 
 use crate::cluster::cel::{Cel, converted, escape, list, object};
+use crate::cluster::go_json;
 use crate::cluster::schema::source::{Others, Source};
 
 /// The value an expression sees; `whole` objects have a type and a name whatever their schema says.
@@ -18,7 +19,7 @@ pub(crate) fn seen(source: &Source, value: &Value, whole: bool) -> Cel {
     match value {
         Value::Null => Box::new(CelNull),
         Value::Bool(value) => Box::new(CelBool::from(*value)),
-        Value::Number(number) => match number.as_i64() {
+        Value::Number(number) => match go_json::number(number).as_i64() {
             Some(value) if source.kind != "number" => Box::new(CelInt::from(value)),
             _ => Box::new(CelDouble::from(number.as_f64().unwrap_or_default())),
         },

@@ -14,6 +14,8 @@ use serde_json::{Map, Value};
 use super::rules::{Place, Rules};
 use super::validate::{Check, Patterns};
 use super::{lists, rules};
+use crate::cluster::crd;
+use crate::cluster::kind::ScalePaths;
 use crate::cluster::schema::{self, Object, Schema, Shape, Slot, TypeId, decode, pattern, source::Source};
 use crate::cluster::status::Cause;
 
@@ -28,12 +30,14 @@ pub(crate) struct Definition {
     pub(crate) written: Value,
     patterns: Patterns,
     rules: Option<Rules>,
+    scale: Option<ScalePaths>,
 }
 
 impl Definition {
     /// Reads the schema of one of a definition's versions; none if it has none.
     pub(in crate::cluster) fn of_version(version: &Value) -> Option<Self> {
-        Self::new(version.pointer("/schema/openAPIV3Schema")?)
+        let of_schema = Self::new(version.pointer("/schema/openAPIV3Schema")?)?;
+        Some(Self { scale: crd::scale(version), ..of_schema })
     }
 
     /// None if the text is not a schema.
@@ -47,18 +51,18 @@ impl Definition {
         });
         let schema = schema::custom(&source);
         let rules = Rules::compile(&source);
-        Some(Self { schema, source, written: written.clone(), patterns, rules })
+        Some(Self { schema, source, written: written.clone(), patterns, rules, scale: None })
     }
 
-    /// Fills in the defaults.
-    pub(crate) fn complete(&self, value: &mut Value) {
-        fill(&self.schema, value);
+    /// Fills in the defaults. Nulls without a default are dropped, unless they are kept to be judged.
+    pub(crate) fn complete(&self, value: &mut Value, keep: bool) {
+        Fill { schema: &self.schema, keep }.fill(self.schema.root(), value);
     }
 
     /// A stored value as this version reads it: without fields it does not know, and with its defaults.
     pub(in crate::cluster) fn read(&self, value: Value) -> Value {
         let mut value = self.pruned(value);
-        self.complete(&mut value);
+        self.complete(&mut value, false);
         value
     }
 
@@ -67,14 +71,15 @@ impl Definition {
         decode::value(&self.schema, false, value).value
     }
 
-    /// What is wrong with an object; what did not change since `old` is not checked.
-    pub(crate) fn judge(&self, value: &Value, old: Option<&Value>) -> Vec<Cause> {
+    /// What is wrong with an object; what did not change since `old` is not checked. Without a name no rule is.
+    pub(crate) fn judge(&self, value: &Value, old: Option<&Value>, named: bool) -> Vec<Cause> {
         let mut check = Check::new(&self.patterns);
         check.value(&self.source, value, old);
         let mut causes = check.causes;
+        causes.extend(self.scale.iter().flat_map(|scale| scale.judge(value, false)));
         causes.extend(lists::embedded(&self.source, value));
         self.judge_items(value, old, &mut causes);
-        self.judge_rules(value, old, &mut causes);
+        self.judge_rules(value, old, named, &mut causes);
         causes
     }
 
@@ -89,8 +94,9 @@ impl Definition {
             let below = if cause.field == "<nil>" { "" } else { &cause.field };
             cause.field = format!("status.{below}").trim_end_matches('.').to_owned();
         }
+        causes.extend(self.scale.iter().flat_map(|scale| scale.judge(value, true)));
         self.judge_items(value, old, &mut causes);
-        self.judge_rules(value, old, &mut causes);
+        self.judge_rules(value, old, true, &mut causes);
         causes
     }
 
@@ -108,13 +114,13 @@ impl Definition {
         check.value(&self.source, value, None);
         let mut causes = check.causes;
         causes.extend(lists::embedded(&self.source, value));
-        self.judge_rules(value, None, &mut causes);
+        self.judge_rules(value, None, true, &mut causes);
         causes
     }
 
-    fn judge_rules(&self, value: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
+    fn judge_rules(&self, value: &Value, old: Option<&Value>, named: bool, causes: &mut Vec<Cause>) {
         let Some(rules) = &self.rules else { return };
-        match rules::unchecked(causes) {
+        match rules::unchecked(causes, named) {
             Some(cause) => causes.push(cause),
             None => {
                 let place = Place { path: "", value, old, unchanged: false };
@@ -125,45 +131,50 @@ impl Definition {
 }
 
 /// Fills the defaults of a schema into a value.
-pub(crate) fn fill(schema: &Schema, value: &mut Value) {
-    fill_type(schema, schema.root(), value);
+#[derive(Clone, Copy)]
+struct Fill<'a> {
+    schema: &'a Schema,
+    /// Whether a null stays that has no default.
+    keep: bool,
 }
 
-fn fill_type(schema: &Schema, id: TypeId, value: &mut Value) {
-    match (&schema.get(id).shape, value) {
-        (Shape::Object(object), Value::Object(members)) => fill_object(schema, object, members),
-        (Shape::List(list), Value::Array(items)) => {
-            for item in items {
-                if item.is_null() && is_missing(schema, &list.items) {
-                    item.clone_from(list.items.default.as_ref().unwrap_or(&Value::Null));
+impl Fill<'_> {
+    fn fill(self, id: TypeId, value: &mut Value) {
+        match (&self.schema.get(id).shape, value) {
+            (Shape::Object(object), Value::Object(members)) => self.object(object, members),
+            (Shape::List(list), Value::Array(items)) => {
+                for item in items {
+                    if item.is_null() && self.is_missing(&list.items) {
+                        item.clone_from(list.items.default.as_ref().unwrap_or(&Value::Null));
+                    }
+                    self.fill(list.items.id, item);
                 }
-                fill_type(schema, list.items.id, item);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a null under this slot means that there is no value.
+    fn is_missing(self, slot: &Slot) -> bool {
+        !self.schema.get(slot.id).nullable
+    }
+
+    fn object(self, object: &Object, members: &mut Map<String, Value>) {
+        members.retain(|name, value| {
+            let drops = |slot| self.is_missing(slot) && (!self.keep || slot.default.is_some());
+            !(value.is_null() && object.field(name).is_some_and(drops))
+        });
+        for (name, slot) in &object.fields {
+            if let (Some(default), false) = (&slot.default, members.contains_key(&**name)) {
+                members.insert(name.to_string(), default.clone());
             }
         }
-        _ => {}
-    }
-}
-
-/// Whether a null under this slot means that there is no value.
-fn is_missing(schema: &Schema, slot: &Slot) -> bool {
-    !schema.get(slot.id).nullable
-}
-
-fn fill_object(schema: &Schema, object: &Object, members: &mut Map<String, Value>) {
-    members.retain(|name, value| {
-        let null = value.is_null() && object.field(name).is_some_and(|slot| is_missing(schema, slot));
-        !null
-    });
-    for (name, slot) in &object.fields {
-        if let (Some(default), false) = (&slot.default, members.contains_key(&**name)) {
-            members.insert(name.to_string(), default.clone());
-        }
-    }
-    for (name, value) in members {
-        // Types with names are those of `metadata`.
-        let slot = object.field(name).filter(|slot| schema.name(slot.id).is_none());
-        if let Some(slot) = slot {
-            fill_type(schema, slot.id, value);
+        for (name, value) in members {
+            // Types with names are those of `metadata`.
+            let slot = object.field(name).filter(|slot| self.schema.name(slot.id).is_none());
+            if let Some(slot) = slot {
+                self.fill(slot.id, value);
+            }
         }
     }
 }

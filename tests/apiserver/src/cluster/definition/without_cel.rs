@@ -27,7 +27,7 @@ impl Rules {
 }
 
 /// Tests that a definition with rules is refused with the reason that no rule is checked.
-pub(super) fn unchecked(_causes: &[Cause]) -> Option<Cause> {
+pub(super) fn unchecked(_causes: &[Cause], _named: bool) -> Option<Cause> {
     None
 }
 
@@ -77,9 +77,9 @@ mod tests {
 
         let stored = Definition::new(&schema).unwrap();
         let (old, new) = (json!({"size": 1}), json!({"size": 2}));
-        assert_eq!(stored.judge(&new, Some(&old)).len(), 1);
-        assert!(stored.judge(&old, Some(&old)).is_empty(), "what is as it was is not judged");
+        assert_eq!(stored.judge(&new, Some(&old), true).len(), 1);
+        assert!(stored.judge(&old, Some(&old), true).is_empty(), "what is as it was is not judged");
         let plain = Definition::new(&json!({"type": "object"})).unwrap();
-        assert!(plain.judge(&new, None).is_empty());
+        assert!(plain.judge(&new, None, true).is_empty());
     }
 }

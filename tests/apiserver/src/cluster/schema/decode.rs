@@ -2,7 +2,8 @@
 //!
 //! Answers: what does this text mean as an object of this kind, and what is wrong with the text? It walks text and
 //! types together; a value that is in memory already is walked by the same code.
-//! 1. Unknown fields are dropped, whatever the client asked for; their names are kept for a warning or a refusal.
+//! 1. Unknown fields are dropped, whatever the client asked for; their names are kept for a warning or a refusal. Below a value
+//!    of a wrong type a custom kind knows no field.
 //! 2. A built-in kind is typed, as Go's decoder is: the first wrong type refuses the body, a null field is an absent one.
 //! 3. A custom kind is typed in its metadata only; nulls stay, its schema checks the rest later (`definition`).
 //! 4. The sentences about a scalar (times, base64, quantities, sizes of integers) are those of the real server's decoder.
@@ -62,7 +63,7 @@ pub(crate) fn text(schema: &Schema, typed: bool, body: &[u8]) -> Result<Decoded,
 pub(crate) fn duplicates(body: &[u8]) -> Vec<String> {
     let faults = RefCell::new(Faults::default());
     let mut json = serde_json::Deserializer::from_slice(body);
-    let root = Walk { schema: None, faults: &faults, id: None, typed: false };
+    let root = Walk { schema: None, faults: &faults, id: None, typed: false, closed: false };
     let walked = root.deserialize(&mut json);
     let faults = faults.into_inner();
     walked.map_or_else(|_| Vec::new(), |_| faults.duplicates())
@@ -75,7 +76,7 @@ pub(crate) fn value(schema: &Schema, typed: bool, body: Value) -> Decoded {
 
 fn walk<'de, D: Deserializer<'de>>(schema: &Schema, typed: bool, json: D) -> Result<Decoded, D::Error> {
     let faults = RefCell::new(Faults::default());
-    let root = Walk { schema: Some(schema), faults: &faults, id: Some(schema.root()), typed };
+    let root = Walk { schema: Some(schema), faults: &faults, id: Some(schema.root()), typed, closed: false };
     let value = root.deserialize(json)?;
     Ok(Decoded { value, faults: faults.into_inner() })
 }
@@ -90,10 +91,15 @@ struct Walk<'a> {
     id: Option<TypeId>,
     /// Whether a value of another type is an error.
     typed: bool,
+    /// Whether this lies in a list where a custom kind has none: its fields are unknown.
+    closed: bool,
 }
 
 impl<'a> Walk<'a> {
     fn shape(&self) -> &'a Shape {
+        if self.closed {
+            return &Shape::Scalar(Scalar::Boolean);
+        }
         self.schema.zip(self.id).map_or(&Shape::Any, |(schema, id)| &schema.get(id).shape)
     }
 
@@ -137,7 +143,11 @@ impl<'a> Walk<'a> {
 
     /// The type expected behind a field, and none if the object has no such field and keeps no others.
     fn under(&self, name: &str) -> Option<Self> {
-        let Shape::Object(object) = self.shape() else { return Some(Self { id: None, ..*self }) };
+        let object = match self.shape() {
+            Shape::Object(object) => object,
+            Shape::Scalar(_) | Shape::List(_) if !self.typed => return None,
+            _ => return Some(Self { id: None, ..*self }),
+        };
         // A custom kind is typed from its `metadata` down.
         let metadata = !self.typed && name == "metadata" && self.is_whole(object);
         match object.field(name) {
@@ -256,9 +266,10 @@ impl<'de> Visitor<'de> for Walk<'_> {
                 self.refuse(refuse_quantity("[]"));
                 Self { id: None, ..self }
             }
-            _ => {
+            shape => {
                 self.wrong("array");
-                Self { id: None, ..self }
+                let open = matches!(shape, Shape::Object(object) if object.open);
+                Self { id: None, closed: !self.typed && !open, ..self }
             }
         };
         let mut list = Vec::new();

@@ -14,7 +14,7 @@ pub(crate) fn holds(format: &str, text: &str) -> bool {
             text.as_bytes().get(10).is_some_and(|letter| letter.eq_ignore_ascii_case(&b't'))
                 && text.parse::<jiff::Timestamp>().is_ok()
         }
-        "byte" => base64::engine::general_purpose::STANDARD.decode(text).is_ok(),
+        "byte" => !text.is_empty() && base64::engine::general_purpose::STANDARD.decode(text).is_ok(),
         "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
         "ipv6" => text.parse::<Ipv6Addr>().is_ok(),
         "cidr" => cidr(text),

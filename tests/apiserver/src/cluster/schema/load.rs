@@ -156,6 +156,8 @@ impl Loader {
 
     fn list(&mut self, source: &Source) -> Shape {
         let items = match &source.items {
+            // A list that keeps unknown fields keeps those of its items.
+            Some(items) if source.open => self.slot(&Source { open: true, ..(**items).clone() }),
             Some(items) => self.slot(items),
             None => Slot::of(self.push(Type::default())),
         };

@@ -4,6 +4,7 @@
 //! 1. The paths of the numbers are data (`ScalePaths`): the same for all built-ins, from the definition for custom
 //!    kinds.
 //! 2. A write is an update of the object, so its generation rises and its watchers are notified.
+use std::fmt::Display;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use super::super::object::Object;
 use super::super::status::{ApiError, Cause, Named};
 use super::super::store::Cluster;
 use super::super::write::{Written, misnamed};
-use super::super::{ResourceId, field_validation, patch, selector};
+use super::super::{ResourceId, apply, field_validation, patch, selector};
 use super::{Expected, put_at};
 
 const SCALE: Expected<'_> = Expected { kind: "Scale", api_version: "autoscaling/v1", package: "autoscaling" };
@@ -50,7 +51,7 @@ impl Cluster {
         }
         let old = self.get(call.kind, call.namespace, call.name)?;
         let replicas = body.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
-        if replicas < 0 {
+        if replicas < 0 && !call.kind.custom {
             return Err(negative(call, replicas));
         }
         let mut changed = old.decode_as(call.kind);
@@ -125,18 +126,59 @@ fn form_of(kind: &Kind) -> Kind {
 }
 
 fn negative(call: &Call<'_>, replicas: i64) -> ApiError {
-    let cause = |field: &str, why: &str| Cause {
-        reason: "FieldValueInvalid",
-        message: format!("Invalid value: {replicas}: {why}"),
-        field: field.to_owned(),
-    };
-    if call.kind.custom {
-        let field = call.kind.scale.as_ref().map_or_else(String::new, |paths| paths.spec.replace('/', "."));
-        let why = "should be a non-negative integer";
-        return ApiError::invalid(call.kind.named_kind(call.name), &[cause(&field, why)]);
-    }
     let about = Named { group: "autoscaling", kind: "Scale", name: call.name };
-    ApiError::invalid(about, &[cause("spec.replicas", "must be greater than or equal to 0")])
+    ApiError::invalid(about, &[invalid("spec/replicas", replicas, "must be greater than or equal to 0")])
+}
+
+fn invalid(pointer: &str, shown: impl Display, why: &str) -> Cause {
+    let message = format!("Invalid value: {shown}: {why}");
+    Cause { reason: "FieldValueInvalid", message, field: pointer.replace('/', ".") }
+}
+
+impl ScalePaths {
+    /// What a scale of a custom object could not show: of its status alone, or of all.
+    pub(in crate::cluster) fn judge(&self, object: &Value, status: bool) -> Vec<Cause> {
+        let numbers = [&self.spec, &self.status].into_iter().skip(usize::from(status));
+        let mut causes: Vec<Cause> = numbers.filter_map(|at| wrong_number(object, at)).collect();
+        if let Some((at, Err(why))) = self.selector.as_ref().map(|at| (at, nested(object, at, "string"))) {
+            causes.push(invalid(at, "\"\"", &why));
+        }
+        causes
+    }
+}
+
+fn wrong_number(object: &Value, pointer: &str) -> Option<Cause> {
+    let number = match nested(object, pointer, "int64") {
+        Err(why) => return Some(invalid(pointer, 0, &why)),
+        Ok(number) => number.and_then(Value::as_i64)?,
+    };
+    let why = match number {
+        ..0 => "should be a non-negative integer",
+        _ if number > i64::from(i32::MAX) => "should be less than or equal to 2147483647",
+        _ => return None,
+    };
+    Some(invalid(pointer, number, why))
+}
+
+/// The value under a path, if there is one of this type.
+///
+/// # Errors
+/// Go's words for a value of another type, there or above.
+fn nested<'v>(object: &'v Value, pointer: &str, wanted: &str) -> Result<Option<&'v Value>, String> {
+    let (mut value, mut path) = (object, String::new());
+    let told = |path: &str, value: &Value, wanted: &str| {
+        let (shown, found) = (apply::go(value), apply::go_type(value));
+        Err(format!("{path} accessor error: {shown} is of the type {found}, expected {wanted}"))
+    };
+    for name in pointer.split('/').skip(1) {
+        path = format!("{path}.{name}");
+        value = match (value, value.get(name)) {
+            (Value::Object(_), Some(member)) => member,
+            (Value::Object(_) | Value::Null, _) => return Ok(None),
+            _ => return told(&path, value, "map[string]interface{}"),
+        };
+    }
+    if apply::go_type(value) == wanted { Ok(Some(value)) } else { told(&path, value, wanted) }
 }
 
 fn scale_of(kind: &Kind, object: &Object) -> Result<Value, ApiError> {
@@ -151,7 +193,8 @@ fn scale_of(kind: &Kind, object: &Object) -> Result<Value, ApiError> {
         "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {}, "spec": {},
         "status": {"replicas": number(&paths.status).unwrap_or(0)},
     });
-    for name in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+    let place = if kind.namespaced { "namespace" } else { "name" };
+    for name in ["name", place, "uid", "resourceVersion", "creationTimestamp"] {
         scale["metadata"][name] = json!(member(&value, name));
     }
     if let Some(asked) = asked.filter(|asked| *asked != 0) {
