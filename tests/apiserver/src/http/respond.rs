@@ -52,9 +52,21 @@ pub(crate) fn value(code: u16, encoding: Encoding, value: &Value) -> HttpRespons
     body(code, encoding, encoding.value(value))
 }
 
+/// How many letters the warnings of an answer have, and one of them where all would have more.
+const MOST_WARNED: usize = 4096;
+const MOST_TOLD: usize = 256;
+
 /// The same answer with a `Warning` header for each sentence.
 pub(crate) fn warned(mut answer: HttpResponse, warnings: &[String]) -> HttpResponse {
+    let length = |text: &String| text.chars().count();
+    let most = if warnings.iter().map(length).sum::<usize>() > MOST_WARNED { MOST_TOLD } else { MOST_WARNED };
+    let mut told = 0;
     for warning in warnings {
+        if told >= MOST_WARNED {
+            break;
+        }
+        let warning: String = warning.chars().take(most).collect();
+        told += length(&warning);
         let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::try_from(format!("299 - \"{text}\"")) {
             answer.headers_mut().append(WARNING, value);

@@ -1,6 +1,7 @@
 //! Schemas of definitions, and their objects, as the definitions of large projects have them: E10.
 //!
-//! They answer: what becomes of fields below a wrong type, of nulls, numbers and formats, and of the numbers of a scale? Each object has one fault, as in `schemas.rs`.
+//! They answer: what becomes of fields below a wrong type, of nulls, numbers and formats, of the numbers of a scale, and of
+//! long warnings? Each object has one fault, as in `schemas.rs`.
 use serde_json::{Value, json};
 
 use crate::definitions::{define, widget, with_spec};
@@ -291,6 +292,24 @@ fn e10_an_object_without_a_name_is_not_judged_by_rules() {
             let mut sent = widget(&json!({"i": 5}));
             sent["metadata"] = metadata;
             s.post(WIDGETS, &sent);
+        }
+    });
+}
+
+#[test]
+fn e10_long_warnings_are_cut_and_keys_of_owners_are_escaped() {
+    judge(|s| {
+        let keyed = json!({"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}}});
+        define_fields(
+            s,
+            &json!({"set": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+                "map": {"type": "array", "items": keyed, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}}),
+        );
+        post(s, &json!({"set": ["a<b", "c>d", "e&f"], "map": [{"k": "<>&"}]}));
+        for (count, length) in [(15, 200), (30, 200), (25, 400), (3, 2000), (200, 100)] {
+            let name = |at: i32| format!("f{at:03}{}", "x".repeat(length));
+            let fields: serde_json::Map<String, Value> = (0..count).map(|at| (name(at), json!(1))).collect();
+            post(s, &fields.into());
         }
     });
 }

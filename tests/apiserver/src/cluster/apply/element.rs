@@ -11,6 +11,7 @@ use std::fmt::{self, Write as _};
 
 use serde_json::{Number, Value};
 
+use crate::cluster::definition::escaped;
 use crate::cluster::go_json::number;
 
 /// One step of a path.
@@ -101,12 +102,12 @@ impl Element {
 
 /// Writes a text as Go's JSON, with its quotes.
 pub(crate) fn write_text(text: &str, out: &mut String) {
-    if text.bytes().all(|byte| byte >= b' ' && !b"\"\\".contains(&byte)) {
+    if text.bytes().all(|byte| byte >= b' ' && !b"\"\\<>&".contains(&byte)) {
         out.push('"');
         out.push_str(text);
         out.push('"');
     } else {
-        out.push_str(&serde_json::to_string(text).expect("a text always encodes"));
+        out.push_str(&escaped(&serde_json::to_string(text).expect("a text always encodes")));
     }
 }
 

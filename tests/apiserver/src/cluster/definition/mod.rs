@@ -84,7 +84,7 @@ fn marshalled(value: &Value) -> String {
 }
 
 /// Letters that mean something to HTML, escaped.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
 }
 
