@@ -13,7 +13,8 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::kind::{CREATED_COLUMN, Column, Kind, NAME_COLUMN, ScalePaths, Subresource};
+use super::definition::ScalePaths;
+use super::kind::{CREATED_COLUMN, Column, Kind, NAME_COLUMN, Subresource};
 use super::{ResourceId, rules};
 
 static TABLE: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(|| {

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::ResourceId;
-use super::definition::Definition;
+use super::definition::{Definition, ScalePaths};
 use super::names::NameRule;
 use super::schema::{Schema, load};
 use super::status::Named;
@@ -57,22 +57,6 @@ pub(crate) struct Subresource {
     pub(crate) version: String,
     pub(crate) kind: String,
     pub(crate) verbs: Vec<String>,
-}
-
-/// Where an object has its numbers, as JSON pointers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ScalePaths {
-    pub(crate) spec: String,
-    pub(crate) status: String,
-    /// Where a custom kind has its selector as text; built-ins have theirs in `spec.selector`.
-    pub(crate) selector: Option<String>,
-}
-
-impl ScalePaths {
-    /// Those of every built-in kind.
-    pub(crate) fn builtin() -> Self {
-        Self { spec: "/spec/replicas".into(), status: "/status/replicas".into(), selector: None }
-    }
 }
 
 /// The description of a column of names in a Table.

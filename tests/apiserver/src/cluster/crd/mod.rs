@@ -15,10 +15,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::definition::{Definition, check, text_at, texts_at};
-use super::kind::{
-    CREATED_COLUMN, Column, GenerationRule, Kind, NAME_COLUMN, Rules, ScalePaths, Subresource,
-};
+use super::defaults::GoType;
+use super::definition::{Definition, ScalePaths, check, text_at, texts_at};
+use super::kind::{CREATED_COLUMN, Column, GenerationRule, Kind, NAME_COLUMN, Rules, Subresource};
 use super::metadata::{member, set_type, timestamp};
 use super::names::NameRule;
 use super::object::Object;
@@ -42,7 +41,11 @@ const RULES: Rules = Rules {
 /// Fills in what a client left out of a definition or a custom object. Nulls that were applied are judged.
 pub(crate) fn complete(kind: &Kind, body: &mut Value, applied: bool) {
     if kind.is_definition() {
-        check::complete(kind, body);
+        if let Some(go) = GoType::of(kind) {
+            go.read(body);
+            go.write(body);
+        }
+        check::complete(body);
     }
     if let Some(definition) = &kind.definition {
         definition.complete(body, applied);
@@ -116,7 +119,7 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         namespaced: text_at(definition, "/spec/scope") == "Namespaced",
         verbs: VERBS.map(str::to_owned).to_vec(),
         subresources: subresources(version, name),
-        scale: scale(version),
+        scale: ScalePaths::of(version),
         status: version.pointer("/subresources/status").is_some(),
         custom: true,
         rules: RULES,
@@ -141,16 +144,6 @@ fn storage(definition: &Value) -> Option<&Value> {
 
 fn stored_version(definition: &Value) -> &str {
     storage(definition).and_then(|version| version["name"].as_str()).unwrap_or_default()
-}
-
-pub(super) fn scale(version: &Value) -> Option<ScalePaths> {
-    let scale = version.pointer("/subresources/scale")?;
-    let pointer = |name: &str| scale.get(name).and_then(Value::as_str).map(|path| path.replace('.', "/"));
-    Some(ScalePaths {
-        spec: pointer("specReplicasPath").unwrap_or_default(),
-        status: pointer("statusReplicasPath").unwrap_or_default(),
-        selector: Some(pointer("labelSelectorPath").unwrap_or_else(|| "/none".to_owned())),
-    })
 }
 
 fn subresources(version: &Value, kind: &str) -> Vec<Subresource> {

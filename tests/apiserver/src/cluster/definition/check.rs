@@ -7,18 +7,12 @@
 use serde_json::{Map, Value, json};
 
 use super::{Found, escaped, given, list, refuse_label, refuse_subdomain, text, text_at, texts_at, versions};
-use crate::cluster::defaults::GoType;
-use crate::cluster::kind::Kind;
 use crate::cluster::status::Cause;
 
 const APPROVED: &str = "api-approved.kubernetes.io";
 
-/// Drops zero values, and fills in what a definition may leave out.
-pub(crate) fn complete(kind: &Kind, definition: &mut Value) {
-    if let Some(go) = GoType::of(kind) {
-        go.read(definition);
-        go.write(definition);
-    }
+/// Fills in what a definition may leave out.
+pub(crate) fn complete(definition: &mut Value) {
     let kind = text_at(definition, "/spec/names/kind").to_owned();
     if let Some(spec) = definition.get_mut("spec").and_then(Value::as_object_mut) {
         spec.entry("conversion").or_insert_with(|| json!({"strategy": "None"}));

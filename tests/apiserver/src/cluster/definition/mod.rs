@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 
 #[cfg(all(test, feature = "cel"))]
 pub(crate) use values::seen;
-pub(crate) use version::Definition;
+pub(crate) use version::{Definition, ScalePaths};
 #[cfg(not(feature = "cel"))]
 use without_cel as rules;
 

@@ -14,10 +14,35 @@ use serde_json::{Map, Value};
 use super::rules::{Place, Rules};
 use super::validate::{Check, Patterns};
 use super::{lists, rules};
-use crate::cluster::crd;
-use crate::cluster::kind::ScalePaths;
 use crate::cluster::schema::{self, Object, Schema, Shape, Slot, TypeId, decode, pattern, source::Source};
 use crate::cluster::status::Cause;
+
+/// Where an object has its numbers, as JSON pointers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScalePaths {
+    pub(crate) spec: String,
+    pub(crate) status: String,
+    /// Where a custom kind has its selector as text; built-ins have theirs in `spec.selector`.
+    pub(crate) selector: Option<String>,
+}
+
+impl ScalePaths {
+    /// Those of every built-in kind.
+    pub(crate) fn builtin() -> Self {
+        Self { spec: "/spec/replicas".into(), status: "/status/replicas".into(), selector: None }
+    }
+
+    /// Those of a version of a definition.
+    pub(crate) fn of(version: &Value) -> Option<Self> {
+        let scale = version.pointer("/subresources/scale")?;
+        let pointer = |name: &str| scale.get(name).and_then(Value::as_str).map(|path| path.replace('.', "/"));
+        Some(Self {
+            spec: pointer("specReplicasPath").unwrap_or_default(),
+            status: pointer("statusReplicasPath").unwrap_or_default(),
+            selector: Some(pointer("labelSelectorPath").unwrap_or_else(|| "/none".to_owned())),
+        })
+    }
+}
 
 /// The schema of one version.
 #[derive(Debug)]
@@ -37,7 +62,7 @@ impl Definition {
     /// Reads the schema of one of a definition's versions; none if it has none.
     pub(in crate::cluster) fn of_version(version: &Value) -> Option<Self> {
         let of_schema = Self::new(version.pointer("/schema/openAPIV3Schema")?)?;
-        Some(Self { scale: crd::scale(version), ..of_schema })
+        Some(Self { scale: ScalePaths::of(version), ..of_schema })
     }
 
     /// None if the text is not a schema.

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::super::call::{Call, PatchKind};
-use super::super::kind::{Kind, ScalePaths};
+use super::super::definition::ScalePaths;
+use super::super::kind::Kind;
 use super::super::metadata::member;
 use super::super::object::Object;
 use super::super::status::{ApiError, Cause, Named};
