@@ -291,7 +291,8 @@ proptest! {
         for at in 0..200 {
             let at = key(&name(at));
             prop_assert_eq!(snapshot.get(&at).map(written), state.get(&at).map(written));
-            let named = snapshot.named(None, at.namespace(), at.name());
+            let (cluster, namespace) = at.scope();
+            let named = snapshot.named(cluster, namespace, at.name());
             prop_assert_eq!(named.map(Object::address), state.get(&at).map(Object::address));
             // The very objects: 200 walks would take long if each wrote out what it finds.
             let rest = snapshot.frame().objects().after(Some(&at), Sources::ALL).map(|held| held.object().address());

@@ -15,7 +15,7 @@ fn api_32_the_groups() {
         s.get("/api/");
         // Other scripts make definitions on the shared server: their groups are ignored here.
         let groups = s.prepare(Request::new("GET", "/apis")).json();
-        let built_in = |group: &&Value| !group["name"].as_str().unwrap_or_default().ends_with(".example.com");
+        let built_in = |group: &&Value| !group["name"].as_str().unwrap_or_default().contains(".example.com");
         let groups: Vec<Value> = groups["groups"]
             .as_array()
             .map(|all| all.iter().filter(built_in).cloned().collect())
@@ -78,7 +78,7 @@ fn api_33_discovery_in_one_answer() {
         let mut groups = aggregated(s, "/apis", AGGREGATED);
         if let Some(items) = groups["items"].as_array_mut() {
             items.retain(|item| {
-                !item["metadata"]["name"].as_str().unwrap_or_default().ends_with(".example.com")
+                !item["metadata"]["name"].as_str().unwrap_or_default().contains(".example.com")
             });
         }
         s.note("groups", groups);
@@ -151,7 +151,9 @@ fn api_40_the_older_form_defines_the_same_schemas() {
     judge(|s| {
         let document = s.prepare(Request::new("GET", "/openapi/v2")).json();
         let definitions = document["definitions"].as_object().cloned().unwrap_or_default();
-        for (name, schema) in definitions.into_iter().filter(|(name, _)| name.starts_with("io.k8s.")) {
+        // Another script defines a kind of a group of the community.
+        let own = |name: &str| name.starts_with("io.k8s.") && !name.contains(".com.example.");
+        for (name, schema) in definitions.into_iter().filter(|(name, _)| own(name)) {
             // These two name all groups there are, those of other scripts too.
             if !name.ends_with(".DeleteOptions") && !name.ends_with(".WatchEvent") {
                 s.note(&name, schema);

@@ -95,6 +95,16 @@ fn lis_34_a_first_list_costs_a_cursor_also_while_every_object_changes() {
     assert!(!backlog.must_walk());
 }
 
+#[test]
+fn what_comes_and_goes_behind_a_first_list_leaves_as_much_of_it() {
+    let objects: Vec<_> = (0..10).map(|n| object(&format!("k-{n:03}"), 1)).collect();
+    let mut backlog = of_keys(snapshot(&objects));
+    assert_eq!((backlog.take_keys(4).len(), backlog.stats().depth), (4, 6));
+    record(&mut backlog, &[deleted(&objects[0]), deleted(&objects[1]), added(&object("k-000a", 3))]);
+    assert_eq!((backlog.stats().depth, backlog.stats().events), (6 + 3, 3));
+    assert_eq!(told(&mut backlog).len(), 9);
+}
+
 /// A state of one object with this body.
 fn with_body(body: &Arc<()>, version: u64) -> (Object<Arc<()>>, Snapshot<Arc<()>>) {
     let object = Object::new(object("a", version).cached_meta().clone(), Arc::clone(body));
