@@ -288,6 +288,21 @@ fn opr_14_the_change_of_a_finalizer_is_recorded_and_the_last_one_as_a_removal() 
     });
 }
 
+#[test]
+fn a_finalizer_whose_answer_was_lost_counts_as_written_when_a_read_shows_it() {
+    run(|cluster| async move {
+        cluster.make("a", &[]);
+        let subject = Noting(cluster.seen("a").await, Mutex::default());
+        // The server has taken the patch; its sender does not know.
+        cluster.change("a", json!({"metadata": {"finalizers": [MINE]}}));
+        finalizer(&cluster.client, &subject, MINE, async |_| Ok::<(), FinalizerError>(())).await.unwrap();
+        let newest = cluster.seen("a").await.version().clone();
+        let records = subject.1.into_inner().unwrap();
+        let told: Vec<_> = records.iter().map(|write| (&write.meta.version, write.is_removed)).collect();
+        assert_eq!(told, [(&newest, false)]);
+    });
+}
+
 // OPR-17: given a status, when it is updated, then an equal one sends nothing, a write has the version that
 // was read, unknown fields of objects stay (of the elements of a changed list they do not), and an object
 // that is gone is no error.

@@ -80,6 +80,8 @@ where
                 Attempt::Conflict(newest, error) => (newest, error),
             };
             if self.observe(&newest).is_none_or(|seen| seen.step(self.name) != step) {
+                // Perhaps by a write of ours whose answer was lost.
+                self.report(&newest);
                 return Ok(Some(*newest));
             }
             let Some(wait) = conflicts.handle_conflict(chance(self.api.client())) else { return Err(error) };
