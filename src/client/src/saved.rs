@@ -23,7 +23,6 @@ use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::request::{AskedVersion, ListRequest};
 use informer_core::snapshot::Snapshot;
 use kube_core::discovery::ApiResource;
-use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
 use crate::representation::{LateFindings, Prune, Saves, WireKind};
@@ -231,16 +230,6 @@ impl<S: Send + Sync + 'static> Saved<S> {
         match self.pool.is_inline() {
             true => job(),
             false => tokio::task::spawn_blocking(job).await.unwrap_or(Err(FileError::Unfinished)),
-        }
-    }
-}
-
-/// A file is written once more when it is closed: never on the arbiter.
-impl<S> Drop for Saved<S> {
-    fn drop(&mut self) {
-        let file = self.disk.get_mut().unwrap_or_else(PoisonError::into_inner).file.take();
-        if let (Some(file), false, Ok(thread)) = (file, self.pool.is_inline(), Handle::try_current()) {
-            drop(thread.spawn_blocking(move || drop(file)));
         }
     }
 }

@@ -58,7 +58,7 @@ impl<S> ListWatchMachine<S> {
     }
 
     /// Whether the server has issued a newer one, also to a source from which this one takes over.
-    pub(super) fn is_below(&self, version: &ResourceVersion) -> bool {
+    pub fn is_below(&self, version: &ResourceVersion) -> bool {
         [&self.newest, &self.floor].into_iter().flatten().any(|known| version < known)
     }
 

@@ -14,6 +14,7 @@ use informer_core::delta::{Cause, ListPart, Replacement, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey, ResourceVersion};
 use informer_core::passing::{Deciding, Outgoing, Shown, gone_of_published};
+use informer_core::reflector::ListWatchMachine;
 
 use super::ReflectorSpec;
 use super::happened::Happened;
@@ -30,9 +31,10 @@ const SENT: usize = 100;
 pub(super) async fn came<S: Body>(
     spec: &ReflectorSpec<S>,
     under_way: &mut UnderWay<S>,
-    is_rewind: bool,
+    machine: &ListWatchMachine<S>,
     happened: Happened<S>,
 ) -> Happened<S> {
+    let is_rewind = machine.rewinding_to().is_some();
     let Some(mut passing_on) = PassingOn::of(spec, is_rewind) else { return happened };
     let gone = || ListWatchError::source("the receiver of what is passed on was dropped");
     match happened {
@@ -48,8 +50,8 @@ pub(super) async fn came<S: Body>(
                 under_way.settling = None;
             }
             if let ListPart::End { version, .. } = &part {
-                if !is_rewind && newest(spec).is_some_and(|newest| newest > *version) {
-                    // It will be refused.
+                if !is_rewind && machine.is_below(version) {
+                    // The machine refuses it, and lists again.
                     passing_on.outgoing.clear();
                 }
                 passing_on.send().await;

@@ -335,8 +335,8 @@ impl<S: Body> Session<S> {
         if let Happened::Watched(_, Some(Ok(parts))) = &happened {
             self.spec.shared.mark_arrived(&self.spec.source, parts, &self.arrival);
         }
-        let (checked, is_rewind) = (self.checked(happened), self.machine.rewinding_to().is_some());
-        let happened = passing_on::came(&self.spec, &mut self.passing, is_rewind, checked).await;
+        let checked = self.checked(happened);
+        let happened = passing_on::came(&self.spec, &mut self.passing, &self.machine, checked).await;
         if self.spec.pass.is_some() {
             // A wait for the receiver is no silence of the server.
             now = self.moment();

@@ -134,7 +134,11 @@ impl Inner {
         let mut sendings = 0;
         loop {
             let sent = async {
-                let lease = self.pool(kind, identity).lease().await.map_err(Failed::at_last)?;
+                let lease = self
+                    .pool(kind, identity)
+                    .lease(SendCheck::of(request).is_some())
+                    .await
+                    .map_err(Failed::at_last)?;
                 self.send_once(request, kind, lease).await
             };
             let failed = match sent.await {

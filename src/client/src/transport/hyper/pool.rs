@@ -126,11 +126,11 @@ impl Multiplexed {
         self.end.last_read().is_none_or(|read| read.elapsed() >= QUIET)
     }
 
-    fn lease(&mut self, pool: &Rc<Pool>) -> Option<Lease> {
+    fn lease(&mut self, pool: &Rc<Pool>, is_checked: bool) -> Option<Lease> {
         let allowed =
             self.connection.borrow().as_ref().map_or(0, http2::Connection::current_max_send_streams);
         let room = allowed.min(MOST_STREAMS);
-        if self.streams.get() >= room || self.is_quiet() || self.end.is_stuck() {
+        if self.streams.get() >= room || self.is_quiet() || !self.end.takes(is_checked) {
             return None;
         }
         self.streams.set(self.streams.get() + 1);
@@ -178,9 +178,9 @@ impl Pool {
         })
     }
 
-    pub(super) async fn lease(self: &Rc<Self>) -> Result<Lease, TransportError> {
+    pub(super) async fn lease(self: &Rc<Self>, is_checked: bool) -> Result<Lease, TransportError> {
         loop {
-            match self.next() {
+            match self.next(is_checked) {
                 Next::Leased(lease) => return Ok(lease),
                 Next::Idle(single) => {
                     // Its task sees now that its answer has ended. One that still writes a request is not waited for.
@@ -208,10 +208,10 @@ impl Pool {
         Lease { on: On::Http1(single.sender, Rc::downgrade(self)), end: single.end, is_reused }
     }
 
-    fn next(self: &Rc<Self>) -> Next {
+    fn next(self: &Rc<Self>, is_checked: bool) -> Next {
         let mut connections = self.connections.borrow_mut();
         connections.forget_the_useless();
-        if let Some(lease) = connections.shared.iter_mut().find_map(|shared| shared.lease(self)) {
+        if let Some(lease) = connections.shared.iter_mut().find_map(|shared| shared.lease(self, is_checked)) {
             return Next::Leased(lease);
         }
         if let Some((single, _)) = connections.idle.pop() {

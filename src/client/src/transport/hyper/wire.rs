@@ -66,6 +66,11 @@ impl WireEnd {
         is_stuck || seen.failure.is_some()
     }
 
+    /// Whether it may be given a request; of one with a `SendCheck` no byte may wait for those of others.
+    pub(super) fn takes(&self, is_checked: bool) -> bool {
+        !(self.is_stuck() || is_checked && self.is_writing())
+    }
+
     /// The last write is not done, or has failed.
     pub(super) fn is_writing(&self) -> bool {
         let seen = self.0.borrow();
@@ -240,19 +245,19 @@ mod tests {
             Poll::Ready(())
         })
         .await;
-        assert!(!end.is_stuck());
+        assert!(end.takes(false) && !end.takes(true), "a check is not asked before a wait");
         tokio::time::advance(STUCK - Duration::from_millis(1)).await;
-        assert!(!end.is_stuck());
+        assert!(end.takes(false));
         tokio::task::yield_now().await;
         poll_fn(|context| {
-            assert!(write(context), "it is empty");
+            assert!(write(context) && end.takes(true), "it is empty");
             while write(context) {}
             assert!(coop::has_budget_remaining(), "it is full");
             Poll::Ready(())
         })
         .await;
-        assert!(!end.is_stuck() && end.is_writing());
+        assert!(end.takes(false) && !end.takes(true));
         tokio::time::advance(STUCK).await;
-        assert!(end.is_stuck());
+        assert!(!end.takes(false));
     }
 }
