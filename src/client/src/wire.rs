@@ -30,7 +30,7 @@ pub use field_path::{FieldPath, FieldPathError};
 pub(crate) use field_path::{FieldTree, PathStep, Step};
 pub use frame::{Frame, ListHead, MetaScan, Owner, SplitError, UnnamedError};
 pub use json::JsonError;
-pub(crate) use json::{Cut, Event, EventType, INITIAL_EVENTS_END, LeftOut, cut as cut_json};
+pub(crate) use json::{Cut, Event, EventType, INITIAL_EVENTS_END, LeftOut, cut as cut_json, from_text};
 #[cfg(feature = "protobuf")]
 pub use protobuf::{ProtobufError, ProtobufKind};
 pub use splitter::Splitter;

@@ -7,7 +7,7 @@ use serde::de::{DeserializeOwned, Error, IgnoredAny};
 use serde_json::Value;
 
 use super::DecodeError;
-use crate::wire::{Cut, FieldPath, FieldPathError, FieldTree, JsonError, LeftOut, cut_json};
+use crate::wire::{Cut, FieldPath, FieldPathError, FieldTree, JsonError, LeftOut, cut_json, from_text};
 
 /// The fields that are cut from every object: `metadata.managedFields` by default. Cloning copies a pointer.
 ///
@@ -86,8 +86,8 @@ impl Prune {
     /// no extra cost.
     pub fn decode<T: DeserializeOwned>(&self, json: &str) -> Result<T, DecodeError> {
         let decoded = match self.is_empty() {
-            true => serde_json::from_str(json).ok(),
-            false => self.rest(json, LeftOut::Gone).and_then(|rest| serde_json::from_str(&rest).ok()),
+            true => from_text(json).ok(),
+            false => self.rest(json, LeftOut::Gone).and_then(|rest| from_text(&rest).ok()),
         };
         decoded.map_or_else(|| self.decoded_with_place(json).map_err(DecodeError::Json), Ok)
     }
@@ -106,7 +106,7 @@ impl Prune {
                 &refused.unwrap_or_else(|| Error::custom("its fields cannot be cut")),
             ));
         };
-        serde_json::from_str(&rest).map_err(|error| JsonError::in_text(&rest, &error))
+        from_text(&rest).map_err(|error| JsonError::in_text(&rest, &error))
     }
 }
 

@@ -11,6 +11,7 @@ mod cursor;
 mod cut;
 mod event;
 mod identify;
+mod lengths;
 mod place;
 mod shown;
 mod split;
@@ -25,6 +26,7 @@ pub(crate) use cursor::Cursor;
 pub(crate) use cut::{Cut, LeftOut, cut, scan};
 pub(crate) use event::{Event, EventType, INITIAL_EVENTS_END, bookmark, event, event_head, parsed_event};
 pub(crate) use identify::{annotations, generation, identify, labels, member, metadata, owners};
+pub(crate) use lengths::from_text;
 pub(crate) use shown::{field_bytes, shown};
 pub(crate) use split::BracketSplitter;
 

@@ -36,6 +36,15 @@ pub(super) struct Block {
 
 impl Block {
     pub(super) fn new(piece: &[u8], strings: &mut StringState) -> Self {
+        Self::found::<false>(piece, strings).0
+    }
+
+    /// Also the commas outside of strings.
+    pub(super) fn with_commas(piece: &[u8], strings: &mut StringState) -> (Self, u64) {
+        Self::found::<true>(piece, strings)
+    }
+
+    fn found<const COMMAS: bool>(piece: &[u8], strings: &mut StringState) -> (Self, u64) {
         let mut padded = [b' '; BLOCK_BYTES];
         let bytes = piece.try_into().unwrap_or_else(|_| {
             padded[..piece.len()].copy_from_slice(piece);
@@ -43,7 +52,7 @@ impl Block {
         });
         let mut positions = Positions::default();
         for (number, sixteen) in bytes.chunks_exact(16).enumerate() {
-            positions.add(sixteen.try_into().expect("chunks of sixteen"), number as u32 * 16);
+            positions.add::<COMMAS>(sixteen.try_into().expect("chunks of sixteen"), number as u32 * 16);
         }
         let escaped = escaped_positions(positions.backslashes, strings.next_is_escaped);
         let begins_in_string = if strings.in_string { u64::MAX } else { 0 };
@@ -54,7 +63,8 @@ impl Block {
         }
         // The spaces after a short piece begin and end no string, so its last bit is right, too.
         strings.in_string = is_set(in_string, BLOCK_BYTES - 1);
-        Self { opening: positions.opening & !in_string, closing: positions.closing & !in_string }
+        let block = Self { opening: positions.opening & !in_string, closing: positions.closing & !in_string };
+        (block, positions.commas & !in_string)
     }
 }
 
@@ -65,11 +75,12 @@ struct Positions {
     backslashes: u64,
     opening: u64,
     closing: u64,
+    commas: u64,
 }
 
 impl Positions {
     /// The sixteen bytes begin at byte `at` of the block.
-    fn add(&mut self, sixteen: [u8; 16], at: u32) {
+    fn add<const COMMAS: bool>(&mut self, sixteen: [u8; 16], at: u32) {
         let bytes = u8x16::new(sixteen);
         // `[` and `{` differ in one bit, and so do `]` and `}`. With this bit set, both look like `{` or `}`; no other byte does.
         let folded = bytes | u8x16::splat(b'[' ^ b'{');
@@ -78,6 +89,9 @@ impl Positions {
         self.backslashes |= equal(bytes, b'\\');
         self.opening |= equal(folded, b'{');
         self.closing |= equal(folded, b'}');
+        if COMMAS {
+            self.commas |= equal(bytes, b',');
+        }
     }
 }
 
@@ -111,8 +125,8 @@ mod tests {
     use proptest::prelude::*;
 
     /// Finds the same brackets with a loop over the bytes.
-    fn naive(bytes: &[u8], strings: &mut StringState) -> (u64, u64) {
-        let (mut opening, mut closing) = (0, 0);
+    fn naive(bytes: &[u8], strings: &mut StringState) -> (u64, u64, u64) {
+        let (mut opening, mut closing, mut commas) = (0, 0, 0);
         for (at, byte) in bytes.iter().enumerate() {
             let escaped = std::mem::take(&mut strings.next_is_escaped);
             match byte {
@@ -120,15 +134,24 @@ mod tests {
                 b'"' if !escaped => strings.in_string = !strings.in_string,
                 b'{' | b'[' if !strings.in_string => opening |= 1 << at,
                 b'}' | b']' if !strings.in_string => closing |= 1 << at,
+                b',' if !strings.in_string => commas |= 1 << at,
                 _ => {}
             }
         }
-        (opening, closing)
+        (opening, closing, commas)
     }
 
     fn piece() -> impl Strategy<Value = Vec<u8>> {
-        let byte =
-            prop_oneof![Just(b'"'), Just(b'\\'), Just(b'{'), Just(b'}'), Just(b'['), Just(b']'), any::<u8>()];
+        let byte = prop_oneof![
+            Just(b'"'),
+            Just(b'\\'),
+            Just(b'{'),
+            Just(b'}'),
+            Just(b'['),
+            Just(b']'),
+            Just(b','),
+            any::<u8>()
+        ];
         prop::collection::vec(byte, 0..=BLOCK_BYTES)
     }
 
@@ -137,9 +160,8 @@ mod tests {
         fn a_block_finds_what_reading_byte_by_byte_finds(pieces in prop::collection::vec(piece(), 1..6)) {
             let (mut fast, mut slow) = (StringState::default(), StringState::default());
             for piece in pieces {
-                let block = Block::new(&piece, &mut fast);
-                let (opening, closing) = naive(&piece, &mut slow);
-                prop_assert_eq!((block.opening, block.closing), (opening, closing));
+                let (block, commas) = Block::with_commas(&piece, &mut fast);
+                prop_assert_eq!((block.opening, block.closing, commas), naive(&piece, &mut slow));
                 prop_assert_eq!(fast, slow);
             }
         }
