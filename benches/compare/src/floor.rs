@@ -6,26 +6,20 @@
 //! 1. Each has a server of its own; both end when they have the last version, and then have the same number of objects.
 //! 2. Neither decodes objects.
 
-use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use actix_informer::client::Config;
 use actix_informer::prelude::*;
 use actix_informer::representation::{DecodeError, Encoded, Prune, Representation};
-use actix_informer::unstable::meta_scan;
 use anyhow::{Context, ensure};
 use k8s_openapi::api::core::v1::Pod;
-use memchr::memchr;
 
+use crate::clients::bare::{Bare, Told};
 use crate::meter::Meter;
 use crate::run::{Plan, Serving};
 use crate::server::Server;
 
 const LONG: Duration = Duration::from_secs(600);
-const WATCH_LIST: &str = "/api/v1/pods?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&\
-                          resourceVersionMatch=NotOlderThan&timeoutSeconds=600";
 
 /// CPU seconds of the first list and of the events; or what one cost, divided by what the other did.
 type Costs = (f64, f64);
@@ -104,85 +98,17 @@ async fn informer(plan: &Plan, server: &Server) -> anyhow::Result<Costs> {
     Ok((sync, events))
 }
 
-/// The client without actors.
-struct Floor {
-    body: BufReader<TcpStream>,
-    /// What is left of the chunk under way.
-    chunk: usize,
-    line: Vec<u8>,
-    pods: HashMap<(String, String), u64>,
-}
-
 fn floor(plan: &Plan, server: &Server) -> anyhow::Result<Costs> {
     let last = server.version()? + plan.events;
     let meter = Meter::start();
-    let mut floor = Floor::watch(server)?;
-    while !floor.event()?.1 {}
+    let mut floor = Bare::watch(server.url(), Nothing)?;
+    while !matches!(floor.next()?, Told::Bookmark(_)) {}
     let sync = meter.cost().cpu;
-    ensure!(floor.pods.len() == plan.pods, "{} pods are there", floor.pods.len());
+    let pods = floor.pods();
+    let there = pods.lock().map_or(0, |pods| pods.len());
+    ensure!(there == plan.pods, "{there} pods are there");
     let meter = Meter::start();
     server.release_events()?;
-    while floor.event()?.0 < last {}
+    while floor.next()? != Told::Object(last) {}
     Ok((sync, meter.cost().cpu))
-}
-
-impl Floor {
-    fn watch(server: &Server) -> anyhow::Result<Self> {
-        let address = server.url().strip_prefix("http://").context("the URL is not http")?;
-        let mut stream = TcpStream::connect(address)?;
-        let head =
-            format!("GET {WATCH_LIST} HTTP/1.1\r\nhost: {address}\r\naccept: application/json\r\n\r\n");
-        stream.write_all(head.as_bytes())?;
-        let mut body = BufReader::with_capacity(32 << 10, stream);
-        let mut head = String::new();
-        while head.is_empty() || head.trim_end() != "" {
-            head.clear();
-            ensure!(body.read_line(&mut head)? > 0, "the server has closed the connection");
-        }
-        Ok(Self { body, chunk: 0, line: Vec::new(), pods: HashMap::new() })
-    }
-
-    /// Reads one line; gives its version, and whether it ends the initial events.
-    fn event(&mut self) -> anyhow::Result<(u64, bool)> {
-        self.line.clear();
-        while self.line.last() != Some(&b'\n') {
-            self.piece()?;
-        }
-        let object = object_of(&self.line).context("an event has an object")?;
-        let scan = meta_scan(object);
-        let version: u64 = scan.version.as_deref().context("a version")?.parse()?;
-        if let Some(name) = scan.name.as_deref().filter(|name| !name.is_empty()) {
-            let namespace = scan.namespace.as_deref().unwrap_or_default();
-            self.pods.insert((namespace.to_owned(), name.to_owned()), version);
-            return Ok((version, false));
-        }
-        Ok((version, self.line.starts_with(br#"{"type":"BOOKMARK""#)))
-    }
-
-    /// Takes what has arrived of the line under way.
-    fn piece(&mut self) -> anyhow::Result<()> {
-        if self.chunk == 0 {
-            let mut size = String::new();
-            self.body.read_line(&mut size)?;
-            self.chunk = usize::from_str_radix(size.trim_end(), 16).context("the size of a chunk")?;
-            ensure!(self.chunk > 0, "the watch has ended");
-        }
-        let here = self.body.fill_buf()?;
-        let here = &here[..here.len().min(self.chunk)];
-        let taken = memchr(b'\n', here).map_or(here.len(), |end| end + 1);
-        self.line.extend_from_slice(&here[..taken]);
-        self.body.consume(taken);
-        self.chunk -= taken;
-        if self.chunk == 0 {
-            self.body.read_exact(&mut [0; 2])?;
-        }
-        Ok(())
-    }
-}
-
-/// The object of an event, by its place in the line.
-fn object_of(line: &[u8]) -> Option<&[u8]> {
-    let rest = line.strip_prefix(br#"{"type":""#)?;
-    let kind = rest.iter().position(|byte| *byte == b'"')?;
-    rest[kind..].strip_prefix(br#"","object":"#)
 }

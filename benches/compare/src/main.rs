@@ -1,12 +1,12 @@
-//! Measures what the same pods and the same watch events cost in actix-informer and in kube-rs's reflector.
+//! Measures what the same pods and the same watch events cost in actix-informer, kube-rs's reflector and client-go.
 //!
 //! Answers "how do the two compare, on one machine, in one run?" with one table. The binary has three parts: `run` (the
 //! default) starts `serve`, the replay server, and then one `client`, each in a process of its own, so that only one
 //! client is measured. Invariants:
 //! 1. Each client has a server of its own, which sends it the same bytes as any other.
 //! 2. A result counts only if the client's cache was equal to the server's state in every field of every pod, except
-//!    `managedFields`; otherwise the run fails.
-//! 3. Both clients use the same allocator and plain HTTP/1.1, each with its own defaults.
+//!    `managedFields`, after each stretch; otherwise the run fails. Of client-go only the number of pods is compared.
+//! 3. The clients in Rust use the same allocator, and all plain HTTP/1.1, each with its own defaults.
 //!
 //! Linux only where memory is read. Read next: `run.rs`, what is started and when; `drive.rs`, what is measured.
 
@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use clients::Subject;
+use drive::Stages;
 use run::{Plan, Serving};
 
 mod clients;
@@ -68,20 +69,19 @@ enum Part {
         /// How many of their changes it sends on command.
         #[arg(long)]
         events: u64,
+        /// It sends protobuf to who asks for it.
+        #[arg(long)]
+        protobuf: bool,
     },
     /// One client alone; prints its figures as one line of JSON.
     Client {
         /// The URL of a fresh replay server.
         #[arg(long)]
         server: String,
-        /// How many changes that server has.
-        #[arg(long)]
-        events: u64,
+        #[command(flatten)]
+        stages: Stages,
         #[command(flatten)]
         subject: Subject,
-        /// How long it rests before memory is read.
-        #[arg(long, default_value_t = 1_000)]
-        settle_ms: u64,
     },
     /// actix-informer alone: how late a tick on its arbiter becomes while everything is listed, and how long its turns are
     /// while lists fail, go back and are let go.
@@ -208,10 +208,8 @@ fn main() -> ExitCode {
     let Arguments { part, plan } = Arguments::parse();
     let done = match part {
         None => run::run(&plan),
-        Some(Part::Serve { pods, events }) => replay::serve(pods, events),
-        Some(Part::Client { server, events, subject, settle_ms }) => {
-            drive::client(&server, events, subject, std::time::Duration::from_millis(settle_ms))
-        }
+        Some(Part::Serve { pods, events, protobuf }) => replay::serve(pods, events, protobuf),
+        Some(Part::Client { server, stages, subject }) => drive::client(&server, stages, subject),
         Some(Part::Tick { pods, objects }) => {
             let plan = Plan::of(pods, 1);
             let ticks = Serving::start(&plan).and_then(|(_serving, server)| tick::run(&server));

@@ -227,9 +227,10 @@ async fn ours<S: Send + Sync + 'static>(
 }
 
 async fn kube(server: &Server, changes: u64, rate: u64) -> anyhow::Result<Report> {
-    let mut pods = Reflected::start(server.url(), By::List, false, server.version()? + changes)?;
+    let last = server.version()? + changes;
+    let mut pods = Reflected::start(server.url(), By::List, false, [last; 2])?;
     pods.synced().await?;
-    measure(server, rate, pods.caught_up()).await
+    measure(server, rate, pods.caught_up(last)).await
 }
 
 /// Measures from the first list on, which the client has, until it has the last change.
@@ -244,7 +245,7 @@ async fn measure(
     let meter = Meter::start();
     match rate {
         0 => server.release_events()?,
-        rate => server.release_paced(rate)?,
+        rate => server.release_paced(None, rate)?,
     }
     caught_up.await?;
     let changes = meter.cost();

@@ -42,14 +42,20 @@ impl Server {
         self.ask("POST", "/replay/events").map(drop)
     }
 
-    /// Has it send so many of its events in a second.
-    pub(crate) fn release_paced(&self, rate: u64) -> anyhow::Result<()> {
-        self.ask("POST", &format!("/replay/events?rate={rate}")).map(drop)
+    /// Has it send so many of its events.
+    pub(crate) fn release(&self, count: u64) -> anyhow::Result<()> {
+        self.ask("POST", &format!("/replay/events?count={count}")).map(drop)
     }
 
-    /// Has it end the watches with 410: their versions are too old. Its objects stay as they are.
-    pub(crate) fn expire(&self) -> anyhow::Result<()> {
-        self.ask("POST", "/replay/expire").map(drop)
+    /// Has it send so many of its events, or all, so many in a second.
+    pub(crate) fn release_paced(&self, count: Option<u64>, rate: u64) -> anyhow::Result<()> {
+        let count = count.map(|count| format!("&count={count}")).unwrap_or_default();
+        self.ask("POST", &format!("/replay/events?rate={rate}{count}")).map(drop)
+    }
+
+    /// Has it end the watches with 410, since their versions are too old, and change so many objects that no watch tells.
+    pub(crate) fn expire(&self, changed: u64) -> anyhow::Result<()> {
+        self.ask("POST", &format!("/replay/expire?changed={changed}")).map(drop)
     }
 
     fn ask(&self, method: &str, path: &str) -> anyhow::Result<String> {

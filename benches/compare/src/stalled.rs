@@ -43,7 +43,7 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
     for (name, stalled) in [("none stalled", 0), ("one stalled for ever", 1)] {
         let (_serving, server) = Serving::start(plan)?;
         let case = main.block_on(measured(&server, plan, stalled)).context(name)?;
-        let Case { events: Cost { cpu, wall }, delivered, grown_kib } = case;
+        let Case { events: Cost { cpu, wall, .. }, delivered, grown_kib } = case;
         let (rate, grown) = (delivered as f64 / wall, grown_kib >> 10);
         println!("{name:<28} {cpu:>8.2} {wall:>8.2} {delivered:>10} {rate:>12.0} {grown:>10}");
     }

@@ -16,6 +16,10 @@ fn every_client_ends_with_the_servers_state_and_a_row_in_the_table() {
     assert!(output.status.success(), "{table}{}", String::from_utf8_lossy(&output.stderr));
     for row in [
         "actix-informer, typed, list",
+        "actix-informer, lazy, protobuf, watch-list",
+        "bare, typed, watch-list",
+        "bare, packed, watch-list",
+        "client-go, protobuf, list",
         "actix-informer, packed, watch-list",
         "kube-rs, watch-list",
         "kube-rs, managedFields cleared, list",
@@ -102,7 +106,7 @@ fn idle_controllers_are_measured_when_each_object_was_reconciled_once() {
 
 #[test]
 fn a_client_without_a_server_fails_and_says_so() {
-    let nowhere = ["--server", "http://127.0.0.1:1", "--events", "1"];
+    let nowhere = ["--server", "http://127.0.0.1:1", "--events", "1", "--lone", "1", "--changed", "1"];
     let output = compare(&[&["client", "--client", "kube", "--by", "list"], &nowhere[..]].concat());
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("informer-compare: "));

@@ -6,7 +6,7 @@
 //  2. It stays in its namespace, which must exist.
 //
 // Usage: go-clients KUBECONFIG NAMESPACE SCENARIO [json|protobuf], or go-clients COMMAND ... with one of: proxies
-// (proxies.go), trust (trust.go), factory (factory.go), controller-bench (bench.go), memory-bench (memory.go)
+// (proxies.go), trust (trust.go), factory (factory.go), controller-bench (bench.go), memory-bench (memory.go), table-bench (table.go)
 package main
 
 import (
@@ -50,6 +50,7 @@ var commands = map[string]func([]string) error{
 	"factory":          factory,
 	"controller-bench": controllerBench,
 	"memory-bench":     memoryBench,
+	"table-bench":      tableBench,
 }
 
 func main() {

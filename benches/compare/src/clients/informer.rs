@@ -1,7 +1,7 @@
 //! actix-informer as most programs use it: an informer of pods, and a closure that receives every change.
 //!
 //! Answers "what does it cost here?" for typed and lazy pods, with the default pruning. Invariants:
-//! 1. It is caught up when the store has the last event and the closure has received it.
+//! 1. It is caught up when the store has the last event of a stage and the closure has received it.
 
 use std::time::Duration;
 
@@ -22,35 +22,33 @@ const LONG: Duration = Duration::from_secs(600);
 pub(crate) struct Followed<S: Send + Sync + 'static> {
     pods: Informer<S>,
     subscription: Subscription<S>,
-    last: ResourceVersion,
-    last_delivered: watch::Receiver<bool>,
+    delivered: watch::Receiver<u64>,
 }
 
 impl<S: Send + Sync + 'static> Followed<S> {
-    /// Starts it; `last` is the version of the last event, `kept` says how pods are kept.
+    /// Starts it; each stage ends with an event of one of these versions, `kept` says how pods are kept.
     pub(crate) fn start<R: Representation<Body = S>>(
         url: &str,
         by: By,
-        last: u64,
+        ends: [u64; 2],
         kept: impl FnOnce(ResourceSource<Pod>) -> ResourceSource<Pod, R>,
     ) -> anyhow::Result<Self> {
-        let last = version(last)?;
+        let awaited = [version(ends[0])?, version(ends[1])?];
         let runtime = Runtime::threads().start()?;
         let client = Client::new(Config::new(url)?)?;
         let pods =
             kept(client.resource::<Pod>()).settings(|settings| settings.watch_list = by == By::WatchList);
         let pods = pods.informer(&runtime)?.start()?;
-        let (sender, last_delivered) = watch::channel(false);
-        let awaited = last.clone();
+        let (sender, delivered) = watch::channel(0);
         let subscription = pods.for_each(move |notify| {
             if let Notify::Updated { object, .. } = notify
-                && *object.version() == awaited
+                && let Some(end) = awaited.iter().position(|awaited| awaited == object.version())
             {
-                sender.send_replace(true);
+                sender.send_replace(ends[end]);
             }
             std::future::ready(())
         })?;
-        Ok(Self { pods, subscription, last, last_delivered })
+        Ok(Self { pods, subscription, delivered })
     }
 }
 
@@ -80,9 +78,9 @@ impl<S: Whole> Cache for Followed<S> {
         Ok(self.subscription.synced_within(LONG).await?)
     }
 
-    async fn caught_up(&mut self) -> anyhow::Result<()> {
-        self.pods.lister().wait_for(&self.last, LONG).await?;
-        self.last_delivered.wait_for(|is_delivered| *is_delivered).await?;
+    async fn caught_up(&mut self, end: u64) -> anyhow::Result<()> {
+        self.pods.lister().wait_for(&version(end)?, LONG).await?;
+        self.delivered.wait_for(|delivered| *delivered >= end).await?;
         Ok(())
     }
 

@@ -25,12 +25,12 @@ pub(crate) struct Reflected {
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     lists: u64,
-    last: bool,
+    version: u64,
 }
 
 impl Reflected {
-    /// Starts it; `last` is the version of the last event.
-    pub(crate) fn start(url: &str, by: By, clears: bool, last: u64) -> anyhow::Result<Self> {
+    /// Starts it; each stage ends with an event of one of these versions.
+    pub(crate) fn start(url: &str, by: By, clears: bool, ends: [u64; 2]) -> anyhow::Result<Self> {
         let client = Client::try_from(Config::new(url.parse()?))?;
         let config = match by {
             By::List => watcher::Config::default(),
@@ -41,9 +41,9 @@ impl Reflected {
         let stream = watcher(Api::<Pod>::all(client), config).default_backoff();
         if clears {
             let cleared = stream.modify(|pod| pod.managed_fields_mut().clear());
-            tokio::spawn(follow(cleared.reflect(writer), sender, last));
+            tokio::spawn(follow(cleared.reflect(writer), sender, ends));
         } else {
-            tokio::spawn(follow(stream.reflect(writer), sender, last));
+            tokio::spawn(follow(stream.reflect(writer), sender, ends));
         }
         Ok(Self { pods, seen })
     }
@@ -52,15 +52,18 @@ impl Reflected {
 async fn follow(
     events: impl Stream<Item = watcher::Result<watcher::Event<Pod>>>,
     sender: watch::Sender<Seen>,
-    last: u64,
+    ends: [u64; 2],
 ) {
-    let last = last.to_string();
+    let texts = ends.map(|end| Some(end.to_string()));
     let mut events = std::pin::pin!(events);
     while let Some(event) = events.next().await {
         match event {
             Ok(watcher::Event::InitDone) => sender.send_modify(|seen| seen.lists += 1),
-            Ok(watcher::Event::Apply(pod)) if pod.metadata.resource_version.as_ref() == Some(&last) => {
-                sender.send_modify(|seen| seen.last = true);
+            Ok(watcher::Event::Apply(pod)) => {
+                let is_end = |text: &Option<String>| *text == pod.metadata.resource_version;
+                if let Some(end) = texts.iter().position(is_end) {
+                    sender.send_modify(|seen| seen.version = ends[end]);
+                }
             }
             // Among them the error of the 410; the watcher lists again by itself.
             _ => {}
@@ -74,8 +77,8 @@ impl Cache for Reflected {
         Ok(())
     }
 
-    async fn caught_up(&mut self) -> anyhow::Result<()> {
-        self.seen.wait_for(|seen| seen.last).await?;
+    async fn caught_up(&mut self, end: u64) -> anyhow::Result<()> {
+        self.seen.wait_for(|seen| seen.version >= end).await?;
         Ok(())
     }
 

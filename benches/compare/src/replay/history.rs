@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::Pod;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use super::messages::Message;
 use crate::pod::{Pattern, Values, version};
 use crate::state::State;
 
@@ -35,6 +36,8 @@ pub(super) struct Progress {
 pub(super) struct History {
     pattern: Pattern,
     pods: Vec<Values>,
+    /// The same in protobuf, if the server sends it.
+    messages: Option<Vec<Message>>,
     start: u64,
     events: u64,
     progress: watch::Sender<Progress>,
@@ -42,11 +45,13 @@ pub(super) struct History {
 
 impl History {
     /// So many pods, and so many changes of them.
-    pub(super) fn new(count: usize, events: u64) -> anyhow::Result<Self> {
+    pub(super) fn new(count: usize, events: u64, protobuf: bool) -> anyhow::Result<Self> {
         let last = count.checked_sub(1).context("there must be a pod")?;
         let (pattern, pods) = (Pattern::new(), (0..count).map(Values::of).collect::<Vec<_>>());
         pods.iter().step_by(1_000).for_each(|pod| drop(pattern.text(pod, version(last), 0)));
-        Ok(Self { pattern, pods, start: version(last), events, progress: watch::Sender::default() })
+        let messages = protobuf.then(|| pods.iter().map(|pod| Message::new(&pattern, pod)).collect());
+        let (messages, progress) = (messages.transpose()?, watch::Sender::default());
+        Ok(Self { pattern, pods, messages, start: version(last), events, progress })
     }
 
     /// How many pods there are.
@@ -69,46 +74,67 @@ impl History {
         version.saturating_sub(self.start).min(self.progress.borrow().events)
     }
 
-    /// Events happen up to this number of them, or all.
-    pub(super) fn release(&self, until: Option<u64>) {
-        let until = until.unwrap_or(self.events).min(self.events);
-        self.progress.send_modify(|progress| progress.events = progress.events.max(until));
+    /// The next events, or all that are left, happen.
+    pub(super) fn release(&self, count: Option<u64>) {
+        self.release_until(self.end_of(count));
     }
 
-    /// So many events happen in a second, until all have.
-    pub(super) async fn release_paced(&self, rate: u64) {
-        let begun = Instant::now();
+    /// The same, so many in a second.
+    pub(super) async fn release_paced(&self, count: Option<u64>, rate: u64) {
+        let (begun, first, end) = (Instant::now(), self.progress.borrow().events, self.end_of(count));
         for tick in 1.. {
             let at = PACE.max(Duration::from_secs(1) / u32::try_from(rate).unwrap_or(u32::MAX)) * tick;
             sleep_until(begun + at).await;
-            let due = (at.as_secs_f64() * rate as f64).round() as u64;
-            self.release(Some(due));
-            if due >= self.events {
+            let due = first + (at.as_secs_f64() * rate as f64).round() as u64;
+            self.release_until(due.min(end));
+            if due >= end {
                 return;
             }
         }
     }
 
-    /// Everything before is forgotten.
-    pub(super) fn expire(&self) {
-        self.progress.send_modify(|progress| progress.expiries += 1);
+    fn end_of(&self, count: Option<u64>) -> u64 {
+        count.map_or(self.events, |count| self.progress.borrow().events + count).min(self.events)
+    }
+
+    fn release_until(&self, end: u64) {
+        self.progress.send_modify(|progress| progress.events = progress.events.max(end));
+    }
+
+    /// So many events happen, and with all before them they are forgotten: no watch tells them.
+    pub(super) fn expire(&self, changed: u64) {
+        let end = self.end_of(Some(changed));
+        self.progress.send_modify(|progress| {
+            progress.events = progress.events.max(end);
+            progress.expiries += 1;
+        });
     }
 
     /// Appends pod `number` as it is after so many events.
     pub(super) fn pod(&self, number: usize, events: u64, out: &mut Vec<u8>) {
+        let (version, changes) = self.at(number, events);
+        self.pattern.write(&self.pods[number], version, changes, out);
+    }
+
+    /// The pods in protobuf, if they are sent.
+    pub(super) fn messages(&self) -> Option<&[Message]> {
+        self.messages.as_deref()
+    }
+
+    /// The version of pod `number` after so many events, and its changes.
+    pub(super) fn at(&self, number: usize, events: u64) -> (u64, u64) {
         let count = self.pods.len() as u64;
         let changes = (events + count - 1 - number as u64) / count;
         let version = match changes.checked_sub(1) {
             None => version(number),
             Some(before) => self.start + before * count + number as u64 + 1,
         };
-        self.pattern.write(&self.pods[number], version, changes, out);
+        (version, changes)
     }
 
-    /// Appends the pod that event `event` leaves.
-    pub(super) fn event(&self, event: u64, out: &mut Vec<u8>) {
-        let number = event % self.pods.len() as u64;
-        self.pod(number as usize, event + 1, out);
+    /// The pod that event `event` changes.
+    pub(super) fn changed(&self, event: u64) -> usize {
+        (event % self.pods.len() as u64) as usize
     }
 
     /// What it holds, read from the bytes that are sent.

@@ -1,6 +1,6 @@
 //! The replay server: the server of pods from which both clients are measured.
 //!
-//! It answers lists and watches of pods with the same bytes for every client, as fast as they are read. It is not a
+//! It answers lists and watches of pods, in JSON or protobuf, with the same bytes for every client, as fast as they are read. It is not a
 //! complete API server: it has no writes, no selectors and no other kinds. Where bytes and pages affect the cost of a
 //! client, it does what the real server does: items of a list have no kind, each item and event is a chunk of the body,
 //! there are no pages at version "0", and it sends bookmarks, and 410 as an event. Invariants:
@@ -18,10 +18,11 @@ use tokio::task::{LocalSet, spawn_local};
 
 mod answer;
 mod history;
+mod messages;
 mod request;
 
 /// Serves until standard input ends; prints the URL when everything is prepared.
-pub(crate) fn serve(pods: usize, events: u64) -> anyhow::Result<()> {
+pub(crate) fn serve(pods: usize, events: u64, protobuf: bool) -> anyhow::Result<()> {
     std::thread::spawn(|| {
         // The parent process has ended, or closed the pipe to end this one: reading fails or ends.
         let _gone = std::io::stdin().read_to_end(&mut Vec::new());
@@ -29,7 +30,7 @@ pub(crate) fn serve(pods: usize, events: u64) -> anyhow::Result<()> {
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     LocalSet::new().block_on(&runtime, async {
-        let history = Rc::new(history::History::new(pods, events)?);
+        let history = Rc::new(history::History::new(pods, events, protobuf)?);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let mut stdout = std::io::stdout();
         writeln!(stdout, "http://{}", listener.local_addr()?)?;

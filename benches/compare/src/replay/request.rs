@@ -13,6 +13,8 @@ pub(super) struct Request {
     pub(super) path: String,
     /// Whether metadata alone are asked for.
     pub(super) is_for_metadata: bool,
+    /// Whether protobuf is asked for.
+    pub(super) is_for_protobuf: bool,
     query: Vec<(String, String)>,
 }
 
@@ -21,13 +23,16 @@ impl Request {
     pub(super) async fn read(reader: &mut BufReader<ReadHalf<'_>>) -> std::io::Result<Option<Self>> {
         let mut first = String::new();
         reader.read_line(&mut first).await?;
-        let mut is_for_metadata = false;
+        let (mut is_for_metadata, mut is_for_protobuf) = (false, false);
         loop {
             let mut line = String::new();
             match reader.read_line(&mut line).await? {
                 0 => return Ok(None),
                 _ if line.trim_end().is_empty() => break,
-                _ => is_for_metadata |= line.contains("PartialObjectMetadata"),
+                _ => {
+                    is_for_metadata |= line.contains("PartialObjectMetadata");
+                    is_for_protobuf |= line.contains("application/vnd.kubernetes.protobuf");
+                }
             }
         }
         let mut words = first.split_whitespace();
@@ -38,6 +43,7 @@ impl Request {
             method: method.to_owned(),
             path: path.to_owned(),
             is_for_metadata,
+            is_for_protobuf,
             query: pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
         }))
     }
