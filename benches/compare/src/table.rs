@@ -36,8 +36,11 @@ const EVENT: usize = 4;
 const LONE_EVENT: usize = 6;
 const PEAK: usize = 10;
 
+/// Columns, and the part of kube-rs's figure that is wanted.
+type Goals = [(usize, f64); 5];
+
 /// Ours, the bare client of the same form, and the goals as parts of kube-rs's figures, as it comes, by list.
-const GOALS: [(Client, Client, [(usize, f64); 5]); 3] = [
+const GOALS: [(Client, Client, Goals); 3] = [
     (
         Client::Informer,
         Client::BareTyped,
