@@ -30,7 +30,7 @@ pub(crate) async fn a_server_that_is_overloaded(stage: Stage) {
     trial.wires(Relay::mend);
     for observer in &trial.observers {
         eventually("the server has no time for it", || match observer.pods.counters() {
-            counters if counters.overloaded >= 2 => Ok(()),
+            counters if counters.overloaded >= 1 => Ok(()),
             counters => Err(format!("{}: {counters:?}", observer.name)),
         })
         .await;
